@@ -1,7 +1,7 @@
 """What a golden fit is of: a study and its reports, how it is fitted, and what its posterior should be."""
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -23,8 +23,6 @@ Question = Mapping[str, Any]
 
 
 class Collected(NamedTuple):
-    """A study with its reports."""
-
     study: Study
     reports: list[Report]
 
@@ -47,9 +45,7 @@ class Case:
     target: Callable[[Any], Target]
 
 
-def collected(
-    name: str, questions: Question | Sequence[Question], people: Sequence[Any], **fields: Any
-) -> Collected:
+def collected(name, questions, people, **fields):
     """A study of one question, or some, and a report of each person.
 
     people: their answers to the one question, or {question or public field: answer}. name: what seeds noise.
@@ -85,7 +81,6 @@ def approximated(data: Collected) -> Draws:
 
 
 def analysed(formula: str, priors: Mapping[str, Any], census: Any = None) -> Callable[[Collected], Draws]:
-    """Of a formula: parameters, and the quantities that follow from them."""
     over = None if census is None else Population(census=census)
 
     def draws(data: Collected) -> Draws:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from tests.inference.golden.reference import Points, Values
+from tests.inference.golden.reference import Values
 
 
 class Rows(NamedTuple):
@@ -28,12 +28,10 @@ class Rows(NamedTuple):
         return np.asarray(self.public[[name]] == level, np.float64)
 
 
-def linear(
-    rows: Rows, points: Points, terms: Sequence[str], given: Mapping[str, str], label: str = ""
-) -> Values:
+def linear(rows, points, terms, given, label=""):
     """η (rows, points), from parameters by name; given: answers to private questions. label: of an output."""
 
-    def of(name: str, level: str = "") -> Values | float:
+    def of(name, level=""):
         inside = ", ".join(part for part in (level, label) if part)
         return points.get(f"{name}[{inside}]" if inside else name, 0.0)
 
@@ -49,9 +47,7 @@ def linear(
     return np.asarray(total)
 
 
-def _law(
-    rows: Rows, points: Points, family: str, outcome: str, terms: Sequence[str], given: Mapping[str, str]
-) -> Values:
+def _law(rows, points, family, outcome, terms, given):
     """P(each answer) (answers, rows, points), or the chance or density of a public outcome (rows, points)."""
     if family == "softmax":
         etas = [linear(rows, points, terms, given, one) for one in rows.answers[outcome][1:]]
@@ -71,17 +67,15 @@ def _law(
     return np.asarray(link(np.where(yes, eta, -eta)))
 
 
-def likelihood(text: str, family: str, rows: Rows, points: Points) -> Values:
+def likelihood(text, family, rows, points):
     """P(a row's reports and public outcome), (rows, points): the sum over all answers of the people."""
     outcome, _, right = text.partition(" ~ ")
     terms = [term for term in right.split(" + ") if term != "1"]
     predictors = [term for term in terms if term in rows.answers]
     public, lead = [term for term in terms if term not in predictors], f"{':'.join(predictors)}_"
-    own = {
-        name.removeprefix(lead): value for name, value in points.items() if name.startswith(lead)
-    } or points
+    own = {name.removeprefix(lead): one for name, one in points.items() if name.startswith(lead)} or points
     cases = list(product(*(rows.answers[name] for name in predictors)))
-    logits = [linear(rows, own or points, public, {}, ", ".join(case)) for case in cases]
+    logits = [linear(rows, own, public, {}, ", ".join(case)) for case in cases]
     shares = special.softmax([0 * logits[0], *logits[1:]], axis=0)
     total = 0 * logits[0]
     for case, share in zip(cases, shares, strict=True):

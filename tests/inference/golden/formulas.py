@@ -16,7 +16,7 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.design_file import read_design
 from inference.analyses.survey import survey_of
 from tests import studies
-from tests.inference.golden.case import KEPT, Case, Collected, Draws, Question, analysed, collected, stated
+from tests.inference.golden.case import KEPT, Case, Collected, Draws, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
 from tests.inference.golden.enumeration import Rows, likelihood, linear
 from tests.inference.golden.numbers import log_prior
@@ -72,23 +72,14 @@ def people(count: int) -> list[dict[str, Any]]:
     ]
 
 
-def reports_of(
-    fields: Sequence[str], question: Question = EVER, count: int = PEOPLE, name: str = "", version: int = 1
-) -> Collected:
+def reports_of(fields, question=EVER, count=PEOPLE, name="", version=1):
     wanted = [*fields, "ever"]
     answers = [{key: one[key] for key in wanted} for one in people(count)]
     public = [field for field in PUBLIC if field["id"] in fields]
     return collected(f"{name} {wanted}", [question], answers, version=version, public=public)
 
 
-def posterior(
-    priors: Mapping[str, Question],
-    rows_in: Callable[[Any], Rows],
-    text: str,
-    quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
-) -> Callable[[Any], Target]:
-    """The posterior of a logit's parameters with these priors."""
-
+def posterior(priors, rows_in, text, quantities=lambda _, points: points):
     def target(data: Any) -> Target:
         rows = rows_in(data)
 
@@ -101,13 +92,7 @@ def posterior(
     return target
 
 
-def _case(
-    text: str,
-    names: Sequence[str],
-    quantities: Callable[[Rows, Points], Points] = lambda _, points: points,
-    census: pd.DataFrame | None = None,
-) -> Case:
-    """Of a formula whose parameters have wide priors."""
+def _case(text, names, quantities=lambda _, points: points, census=None):
     priors = dict.fromkeys(names, WIDE)
     known = {one["id"] for one in PUBLIC}
     fields = [word for word in text.split() if word in known]
@@ -134,10 +119,7 @@ CENSUS = pd.DataFrame(
 def _in_census(_: Rows, points: Points) -> Points:
     counts = np.asarray(CENSUS["count"], np.float64)
     share = _share(Rows(CENSUS, {}, {}, counts), points)
-    return {
-        "share ever = yes, in the census": share,
-        "total ever = yes, in the census": share * counts.sum(),
-    }
+    return {"share ever = yes, in the census": share, "total ever = yes, in the census": share * counts.sum()}
 
 
 def _groups() -> Case:
@@ -167,8 +149,6 @@ def _groups() -> Case:
 
 
 class Waves(NamedTuple):
-    """Two waves with other noise."""
-
     each: dict[str, Collected]
 
     @property
@@ -182,12 +162,10 @@ def _waves() -> Case:
 
     def data() -> Waves:
         asked = {"2024": studies.with_epsilon(EVER, "2"), "2025": studies.with_epsilon(EVER, "1")}
-        return Waves(
-            {
-                name: reports_of(["region"], one, PEOPLE - 200 * place, name, place + 1)
-                for place, (name, one) in enumerate(asked.items())
-            }
-        )
+        waves = {}
+        for place, (name, one) in enumerate(asked.items()):
+            waves[name] = reports_of(["region"], one, PEOPLE - 200 * place, name, place + 1)
+        return Waves(waves)
 
     def draws(data: Waves) -> Draws:
         waves = {name: (one.study, one.reports) for name, one in data.each.items()}
@@ -239,9 +217,7 @@ def _dice(parts: Mapping[str, Matrix]) -> Case:
         married, arm = random.random(PEOPLE) < 0.6, random.integers(0, len(parts), PEOPLE)
         no = np.where(married, 0.5 / 0.8, 0.7 / 0.9)
         answer = (random.random(PEOPLE) > no).astype(int)
-        every = np.array(
-            [[[float(Fraction(one)) for one in row] for row in matrix] for matrix in parts.values()]
-        )
+        every = np.vectorize(lambda share: float(Fraction(share)))(list(parts.values()))
         said = (random.random(PEOPLE) > every[arm, answer, 0]).astype(int)
         own = np.array(list(parts))[arm]
         frame = pd.DataFrame({"q": [f"r{one}" for one in said], "married": married.astype(int), "arm": own})

@@ -36,16 +36,6 @@ def gaussian_scale(epsilon: float) -> float:
     return float(optimize.brentq(lambda sd: delta(sd) - DELTA, 0.05, 500))
 
 
-def noise_of(mechanism: Question) -> float:
-    """The noise's scale where the bounds are 0 and 1."""
-    epsilon = float(mechanism["epsilon"])
-    return 1 / epsilon if mechanism["name"] == "laplace" else gaussian_scale(epsilon)
-
-
-def _whole(payloads: list[bytes]) -> Values:
-    return np.array([int.from_bytes(payload, "big", signed=True) for payload in payloads], float)
-
-
 def masses_of(law: Any, low: float, high: float) -> Values:
     """(ANSWERS + 2, points): of a law what lies below the bounds, in each cell between them, and above."""
     edges = np.linspace(low, high, ANSWERS + 1)[:, None]
@@ -66,8 +56,11 @@ def places_of(whole: int) -> Values:
 
 def counted(payloads: list[bytes], mechanism: Question, places: Values) -> Values:
     """(cells with reports, places + 1): P(a report in the cell | an answer at a place), and how many are."""
-    width = noise_of(mechanism)
-    reports, reach = _whole(payloads) / WORD * width, 14 * width
+    # The noise's scale where the bounds are 0 and 1.
+    epsilon = float(mechanism["epsilon"])
+    width = 1 / epsilon if mechanism["name"] == "laplace" else gaussian_scale(epsilon)
+    whole = np.array([int.from_bytes(payload, "big", signed=True) for payload in payloads], float)
+    reports, reach = whole / WORD * width, 14 * width
     edges = np.linspace(-reach, 1 + reach, 1 + round(REPORTS * (1 + 2 * reach)))
     edges = np.concatenate([[-np.inf], edges, [np.inf]])
     counts = np.histogram(reports, edges)[0]
@@ -127,9 +120,7 @@ def _masses(question: Question, points: Points) -> Values:
     return whole_masses_of(law, int(high)) if is_whole else masses_of(law, low, high)
 
 
-def target_of(
-    question: Question, start: Mapping[str, float], priors: Mapping[str, Question] | None = None
-) -> Callable[[Collected], Target]:
+def target_of(question, start, priors=None):
     """The posterior of a number's law from its reports. priors: if the question states none."""
     whole = int(question["bounds"][1]) if question["model"]["name"] == "poisson" else 0
     priors = priors or question["model"]["prior"]

@@ -3,7 +3,7 @@
 All features and responses lie between −1 and 1, so that own units are scaled ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -65,16 +65,11 @@ def linear_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Values
     of_y = slope**2 * of_x + points["sd"] ** 2
     spread = np.array([[zero, zero, zero], [zero, of_x, slope * of_x], [zero, slope * of_x, of_y]])
     second = spread + centre[:, None] * centre
-    cross = [
-        [
-            second[i, k] * second[j, m]
-            + second[i, m] * second[j, k]
-            - 2 * centre[i] * centre[j] * centre[k] * centre[m]
-            for k, m in pairs
-        ]
-        for i, j in pairs
-    ]
-    return np.stack([second[pair] for pair in pairs], axis=-1), np.moveaxis(np.array(cross), -1, 0)
+    i, j = np.array(pairs).T[:, :, None]
+    k, m = i.T, j.T
+    cross = second[i, k] * second[j, m] + second[i, m] * second[j, k]
+    cross -= 2 * centre[i] * centre[j] * centre[k] * centre[m]
+    return np.stack([second[pair] for pair in pairs], axis=-1), np.moveaxis(cross, -1, 0)
 
 
 def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
@@ -92,7 +87,6 @@ def factors_of(pairs: list[tuple[int, int]]) -> Values:
 
 
 def regression(log_likelihood: Callable[[Points], Values]) -> Target:
-
     def log_density(points: Points) -> Values:
         return np.asarray(log_likelihood(points) + log_prior(PRIORS, points))
 
@@ -103,9 +97,7 @@ def regression(log_likelihood: Callable[[Points], Values]) -> Target:
     return Target(SPACE, log_density, quantities, START)
 
 
-def regression_of_sums(
-    sums: Sequence[tuple[Values, float]], noise: float, factors: Values, pairs: list[tuple[int, int]] = PAIRS
-) -> Target:
+def regression_of_sums(sums, noise, factors, pairs=PAIRS):
     """The posterior from sums of products, each of so many records, with this noise on each entry."""
 
     def log_likelihood(points: Points) -> Values:
@@ -192,9 +184,7 @@ RECORD = {"name": "gaussian_record", "epsilon": "8", "delta": "1e-6", "response_
 SIZES = (200, 300, 400)
 
 
-def _holders(
-    seed: str, mechanism: str, distance: float, factors: Values, pairs: list[tuple[int, int]]
-) -> Case:
+def _holders(seed, mechanism, distance, factors, pairs):
     """seed: of noise. distance: how far apart the sums of two tables are at most that differ by a record."""
     stated_mechanism = {"name": mechanism, "epsilon": "1", "delta": "1e-6"}
 

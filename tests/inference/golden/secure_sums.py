@@ -27,8 +27,6 @@ NOISE = gaussian_scale(1.0) * np.sqrt(DEVICES / (DEVICES - TOLERATED - 1))
 
 
 class Total(NamedTuple):
-    """A study and the sum that its nodes found."""
-
     study: Study
     total: Values
 
@@ -46,7 +44,7 @@ def summed(question: Question, answers: list[Any]) -> Total:
     protocol = {"name": "secure_sum", "nodes": NODES, "devices": DEVICES, "max_faulty": TOLERATED}
     study = Study(studies.document(dict(question), protocol=protocol))
     mechanism, source = mechanisms_of(study)[question["id"]], seeded(question["id"], "summed")
-    vectors = [mechanism.noisy_vector(mechanism.quantise(one), source) for one in answers]  # type: ignore[attr-defined]
+    vectors = [mechanism.noisy_vector(mechanism.quantise(one), source) for one in answers]
     return Total(study, np.sum([np.frombuffer(one, "<i8") for one in vectors], axis=0))
 
 
@@ -57,9 +55,7 @@ def fitted(data: Total) -> Draws:
     return dict(fit(data.study, summary, draws=KEPT)[question.id].draws)
 
 
-def _of_sum(
-    law: Law, distance: float, moments: Callable[[Points], tuple[Values, Values]], **start: float
-) -> Callable[[Total], Target]:
+def _of_sum(law, distance, moments, **start):
     """The posterior from a sum of vectors; moments: of one vector, (points, entries) and their covariance."""
 
     def target(data: Total) -> Target:

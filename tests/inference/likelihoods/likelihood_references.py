@@ -11,9 +11,9 @@ def derivative(function: Callable[[float], float], step: float = 1e-2) -> float:
     return sum(w * (function(i * step) - function(-i * step)) for i, w in enumerate(weights, 1)) / step
 
 
-def gradient(function: Callable[[np.ndarray], float], at: np.ndarray, step: float = 1e-2) -> np.ndarray:
+def gradient(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
     def along(axis: np.ndarray) -> float:
-        return derivative(lambda t: float(function(at + t * axis)), step)
+        return derivative(lambda t: float(function(at + t * axis)))
 
     return np.array([along(axis) for axis in np.eye(len(at))])
 
@@ -34,13 +34,7 @@ def unit_matrices(p: int) -> np.ndarray:
     return units
 
 
-def logistic_moments(
-    coefficients: np.ndarray,
-    intercept: float,
-    mean: np.ndarray,
-    covariance: np.ndarray,
-    ends: tuple[float, float],
-) -> tuple[np.ndarray, np.ndarray]:
+def logistic_moments(coefficients, intercept, mean, covariance):
     """Exact moments of svec(v v') by quadrature over x and enumeration over y.
 
     The first axis of the features' whitened space lies along the linear predictor: a fine trapezoid
@@ -57,7 +51,7 @@ def logistic_moments(
     w = np.prod([g.ravel() for g in np.meshgrid(*parts, indexing="ij")], axis=0)
     x = mean + z @ (root @ rotation).T
     yes = 1 / (1 + np.exp(-(intercept + x @ coefficients)))
-    sides = [np.column_stack([np.full(len(x), ends[0]), x, np.full(len(x), ends[1] * y)]) for y in (1, -1)]
+    sides = [np.column_stack([np.ones(len(x)), x, np.full(len(x), y)]) for y in (1, -1)]
     vectors, weights = np.concatenate(sides), np.concatenate([w * yes, w * (1 - yes)]) / w.sum()
     values = svec(vectors[:, :, None] * vectors[:, None, :])
     middle = weights @ values

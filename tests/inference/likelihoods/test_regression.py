@@ -10,13 +10,7 @@ from likelihood_references import gradient, logistic_moments, svec, unit_matrice
 from scipy import special, stats
 
 from inference.likelihoods import perturbed_logistic_density
-from inference.likelihoods.holders import (
-    HolderGroups,
-    NoiseShape,
-    grouped,
-    noise_shape,
-    one_by_one,
-)
+from inference.likelihoods.holders import HolderGroups, NoiseShape, grouped, noise_shape, one_by_one
 from inference.likelihoods.regression import moments
 from inference.likelihoods.regression.moments import response_moments
 from inference.likelihoods.regression.records import sigmoid_table
@@ -122,7 +116,6 @@ def dense_density(case):
 
 
 def dense_form(case):
-    """`DenseSums`, as a function of the parameters."""
     pairs, rows = entries_of(case), case.counts / case.average
     variance = np.full(len(rows), (case.count_sd / case.average) ** 2)
     noise = np.broadcast_to(case.noise[tuple(pairs.T)] ** 2, (len(rows), len(pairs)))
@@ -195,7 +188,7 @@ def test_logistic_density_matches_dense_covariance(scale):
     expected, found = [], []
     for at in AT:
         at = np.append(scale * at[:2], at[2:])
-        mean, covariance = logistic_moments(at[:2], at[2], *map(np.asarray, features_at(at)), (1.0, 1.0))
+        mean, covariance = logistic_moments(at[:2], at[2], *map(np.asarray, features_at(at)))
         spread = N * covariance[np.ix_(keep, keep)] + np.diag(noise)
         law = stats.multivariate_normal(N * mean[keep], spread)
         expected.append(law.logpdf(svec(value[0, 0])[keep]))

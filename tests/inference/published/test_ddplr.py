@@ -49,7 +49,6 @@ def statistics_of(name, with_squares=False):
 
 
 def prior_of(name):
-    """The case's prior; features have mean 0."""
     inputs = CASES[name]["inputs"]
     size = len(inputs["m"])
     return ConjugatePrior(
@@ -95,50 +94,44 @@ def test_bayes_fixeds_fast_matches_published_posterior(name):
     )
 
 
-@pytest.fixture
-def _double_precision():
-    with jax.enable_x64(True):
-        yield
-
-
-@pytest.mark.usefixtures("_double_precision")
 def test_proposal_ratio_matches_wishart_densities():
-    size, freedom = 3, 11.5
-    shape = np.asarray(bartlett(jax.random.key(3), freedom, size))
-    now = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 1.5]])
-    factor = np.linalg.cholesky(now) @ shape / np.sqrt(freedom)
-    then = factor @ factor.T
-    expected = stats.wishart(freedom, then / freedom).logpdf(now) - stats.wishart(
-        freedom, now / freedom
-    ).logpdf(then)
-    found = mcmc_normalx.log_proposals(shape[None], np.array([freedom]))
-    assert found[0] == pytest.approx(expected)
-    assert abs(expected) > 0.01
+    with jax.enable_x64(True):
+        size, freedom = 3, 11.5
+        shape = np.asarray(bartlett(jax.random.key(3), freedom, size))
+        now = np.array([[2.0, 0.5, 0.1], [0.5, 1.0, -0.3], [0.1, -0.3, 1.5]])
+        factor = np.linalg.cholesky(now) @ shape / np.sqrt(freedom)
+        then = factor @ factor.T
+        expected = stats.wishart(freedom, then / freedom).logpdf(now) - stats.wishart(
+            freedom, now / freedom
+        ).logpdf(then)
+        found = mcmc_normalx.log_proposals(shape[None], np.array([freedom]))
+        assert found[0] == pytest.approx(expected)
+        assert abs(expected) > 0.01
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_double_precision")
 def test_scatter_density_is_wishart_times_released_density():
-    records = exact([(RANDOM.normal(size=(50, 2)), RANDOM.normal(size=50))], True)
-    noise = np.ones(records.noise.shape)
-    noise[0, 0] = 0
-    data = released(replace(records, noise=noise), default_prior(3, 2))
-    state = mcmc_normalx.KERNEL.init(jax.random.key(1), data)
+    with jax.enable_x64(True):
+        records = exact([(RANDOM.normal(size=(50, 2)), RANDOM.normal(size=50))], True)
+        noise = np.ones(records.noise.shape)
+        noise[0, 0] = 0
+        data = released(replace(records, noise=noise), default_prior(3, 2))
+        state = mcmc_normalx.KERNEL.init(jax.random.key(1), data)
 
-    def log_density(scatter):
-        gram = np.asarray(mcmc_normalx.grams(scatter[None], state.latent.means, data))[0]
-        noisy = np.triu(noise[:3, :3]) > 0
-        entries = stats.norm(gram[noisy], 1).logpdf(np.asarray(data.gram[0])[noisy]).sum()
-        covariance = state.variance * gram + np.eye(3)
-        cross = stats.multivariate_normal(gram @ state.theta, covariance).logpdf(data.cross[0])
-        return stats.wishart(49, np.asarray(state.latent.covariance)).logpdf(scatter) + entries + cross
+        def log_density(scatter):
+            gram = np.asarray(mcmc_normalx.grams(scatter[None], state.latent.means, data))[0]
+            noisy = np.triu(noise[:3, :3]) > 0
+            entries = stats.norm(gram[noisy], 1).logpdf(np.asarray(data.gram[0])[noisy]).sum()
+            covariance = state.variance * gram + np.eye(3)
+            cross = stats.multivariate_normal(gram @ state.theta, covariance).logpdf(data.cross[0])
+            return stats.wishart(49, np.asarray(state.latent.covariance)).logpdf(scatter) + entries + cross
 
-    def found(scatter):
-        factor = np.linalg.cholesky(scatter)
-        return mcmc_normalx.log_scatters(scatter[None], factor[None], state, data)[0]
+        def found(scatter):
+            factor = np.linalg.cholesky(scatter)
+            return mcmc_normalx.log_scatters(scatter[None], factor[None], state, data)[0]
 
-    first, second = np.array([[40.0, 3], [3, 60]]), np.array([[55.0, -5], [-5, 41]])
-    assert found(second) - found(first) == pytest.approx(log_density(second) - log_density(first))
+        first, second = np.array([[40.0, 3], [3, 60]]), np.array([[55.0, -5], [-5, 41]])
+        assert found(second) - found(first) == pytest.approx(log_density(second) - log_density(first))
 
 
 STUDY = Study(document(TABLE, **HOLDER))

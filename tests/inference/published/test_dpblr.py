@@ -4,9 +4,7 @@ tests/golden/methods/dpblr.json has fixed noisy statistics, and what the code of
 """
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,20 +14,18 @@ from numpyro.diagnostics import effective_sample_size
 
 from inference.likelihoods.holders import HolderStatistics
 from inference.published import gibbs_ss, mcmc_ind
-from inference.published.base import Kernel, Run, one_chain
+from inference.published.base import Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.gibbs_ss import Observed, State, draw_sums, normal_moments, observed, record_moments
+from inference.published.gibbs_ss import State, draw_sums, normal_moments, observed, record_moments
 
 FILE = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "dpblr.json").read_text())
-Moments = dict[str, tuple[float, float]]
 
 
-def cases_with(method: str) -> dict[str, dict[str, Any]]:
-    """The cases that have a posterior of this method to compare with."""
+def cases_with(method):
     return {name: case for name, case in FILE["cases"].items() if method in case["posterior"]}
 
 
-def prior() -> ConjugatePrior:
+def prior():
     """Of the authors' experiments, one feature."""
     stated = FILE["prior"]
     return ConjugatePrior(
@@ -44,7 +40,7 @@ def prior() -> ConjugatePrior:
     )
 
 
-def statistics_of(case: dict[str, Any], half: bool = False) -> HolderStatistics:
+def statistics_of(case, half=False):
     """As released; half: what was released beside the fourth moments, which got the other half of ε."""
     suffix = "_of_half" if half else ""
     sums = np.array(case["sums" + suffix])[None]
@@ -58,7 +54,7 @@ def statistics_of(case: dict[str, Any], half: bool = False) -> HolderStatistics:
     )
 
 
-def counted_again(data: Observed, scale: float) -> Observed:
+def counted_again(data, scale):
     """The noisy Σx as two releases, each with its noise; with `scale` = inf the second says nothing."""
     return data._replace(
         rows=np.append(data.rows, 0.0),
@@ -68,7 +64,7 @@ def counted_again(data: Observed, scale: float) -> Observed:
     )
 
 
-def posteriors(kernel: Kernel, data: Sequence[Any], run: Run) -> list[Moments]:
+def posteriors(kernel, data, run):
     """{parameter: mean and its Monte Carlo standard error} of each data set, all in one program."""
     with jax.enable_x64(True):
         stacked = jax.tree.map(lambda *leaves: np.stack([np.asarray(leaf, float) for leaf in leaves]), *data)
@@ -80,25 +76,24 @@ def posteriors(kernel: Kernel, data: Sequence[Any], run: Run) -> list[Moments]:
     return [{name: mean_and_error(draws[i]) for name, draws in drawn.items()} for i in range(len(data))]
 
 
-def mean_and_error(draws: np.ndarray) -> tuple[float, float]:
+def mean_and_error(draws):
     """Of draws (chains, kept); chains that disagree count too."""
     between = draws.mean(axis=1).std(ddof=1) / np.sqrt(len(draws))
     within = draws.std() / np.sqrt(float(effective_sample_size(draws)))
     return float(draws.mean()), float(max(between, within))
 
 
-def assert_near(found: Moments, case: dict[str, Any], method: str) -> None:
+def assert_near(found, case, method):
     """Check that each parameter's mean differs by a few combined standard errors at most."""
     for name in ("constant", "slope", "variance"):
         (mean, error), (expected, _, its_error) = found[name], case["posterior"][method][name]
         assert abs(mean - expected) < 4 * np.hypot(error, its_error), name
 
 
-def as_published(case: dict[str, Any]) -> Observed:
+def as_published(case):
     """What the authors' code hands to its sampler: repaired moments of which the constant's is not 1."""
     statistics = statistics_of(case, half=True)
     fourth = statistics.fourth_moments
-    assert fourth is not None
     second, covariance = gibbs_ss.repaired(fourth[0, 0], fourth, intercept=False)
     scale = case["scale_of_half"]
     data = counted_again(gibbs_ss.observed(statistics, prior()), scale)
@@ -113,7 +108,7 @@ def as_published(case: dict[str, Any]) -> Observed:
 
 
 @pytest.mark.slow
-def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
+def test_gibbs_ss_update_agrees_with_the_authors_code():
     cases = list(cases_with("gibbs-update").values())
     assert len(cases) == 3
     data = [gibbs_ss.observed(statistics_of(case), prior()) for case in cases]
@@ -126,7 +121,7 @@ def test_gibbs_ss_update_agrees_with_the_authors_code() -> None:
 
 
 @pytest.mark.slow
-def test_gibbs_ss_noisy_matches_authors_on_repaired_moments() -> None:
+def test_gibbs_ss_noisy_matches_authors_on_repaired_moments():
     cases = list(cases_with("gibbs-noisy").values())
     assert len(cases) == 5
     data = [as_published(case) for case in cases]
@@ -136,7 +131,7 @@ def test_gibbs_ss_noisy_matches_authors_on_repaired_moments() -> None:
 
 
 @pytest.mark.slow
-def test_mcmc_ind_agrees_with_nuts_on_all_records() -> None:
+def test_mcmc_ind_agrees_with_nuts_on_all_records():
     case = cases_with("mcmc-ind-corrected")["bs_N100_e0.1"]
     sites = mcmc_ind.METHOD.draw(statistics_of(case), prior(), Run(1)).sites
     drawn = {"constant": sites["theta"][..., 0], "slope": sites["theta"][..., 1], **sites}
@@ -144,14 +139,14 @@ def test_mcmc_ind_agrees_with_nuts_on_all_records() -> None:
     assert_near(found, case, "mcmc-ind-corrected")
 
 
-def near(found: np.ndarray, mean: np.ndarray | float) -> bool:
+def near(found, mean):
     """Whether draws (n, …) could have this mean, entry by entry."""
     errors = found.std(axis=0) / np.sqrt(len(found))
     return bool(np.all(np.abs(found.mean(axis=0) - mean) < 5 * errors + 1e-12))
 
 
 @pytest.mark.slow
-def test_latent_sums_have_their_conditional_mean_and_covariance() -> None:
+def test_latent_sums_have_their_conditional_mean_and_covariance():
     """Two holders of 50 and 400 records; Σy was not released."""
     sums = np.array([[[50.0, 3.0, 0.0], [3.0, 60.0, 20.0], [0.0, 20.0, 90.0]]] * 2)
     sums[1] = 7 * sums[1] + 50 * np.eye(3)

@@ -46,7 +46,6 @@ DPBLR = ("gibbs_ss_noisy", "gibbs_ss_update", "mcmc_ind")
 
 
 def unreleased(statistics, i, j):
-    """Without the entry (i, j)."""
     noise = statistics.noise.copy()
     noise[i, j] = noise[j, i] = np.inf
     return replace(statistics, noise=noise)
