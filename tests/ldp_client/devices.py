@@ -111,7 +111,6 @@ def answer_in_process(folder, results):
 
 
 def race(context, folder, racers):
-    """What each of the processes came to, sorted."""
     results = context.Queue()
     processes = [context.Process(target=answer_in_process, args=(folder, results)) for _ in range(racers)]
     for process in processes:
@@ -123,6 +122,5 @@ def race(context, folder, racers):
 
 
 def fetch_study(url):
-    """The study at http(s)://host/v1/studies/ID, and its collector's base URL."""
     base, _, study_id = url.partition("/v1/studies/")
     return fetch_document(Direct(), base, study_id), base

@@ -18,8 +18,6 @@ REGION = {"id": "region", "choices": ["north", "south"], "source": "ticket"}
 
 
 class Key:
-    """A token key with all its secrets."""
-
     def __init__(self):
         numbers = rsa.generate_private_key(65537, 2048).private_numbers()
         self.n, self.d = numbers.public_numbers.n, numbers.d

@@ -18,7 +18,7 @@ from summaries import check_report
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.devices import consenting
-from tests.statistics import Stream
+from tests.statistics import Stream, no_noise
 
 PUBLIC = [
     {"id": "region", "choices": ["n", 'a "quoted" name', "größer als alle anderen", "𝄞"]},
@@ -90,16 +90,12 @@ def test_the_question_is_drawn_by_the_first_word_whatever_the_answers():
     "wrong", [{"ever": "maybe"}, {"hours": "x"}, {"occupation": "judge"}, {"region": "N"}]
 )
 def test_every_answer_is_checked_before_anything_is_drawn(wrong):
-    def nothing(_size):
-        raise AssertionError("something was drawn")
-
     with pytest.raises(AnswerError):
-        perturb_answers(ONE_OF, MECHANISMS, {**PEOPLE[0], **wrong}, nothing)
+        perturb_answers(ONE_OF, MECHANISMS, {**PEOPLE[0], **wrong}, no_noise)
     (name,) = wrong
+    without = {key: PEOPLE[0][key] for key in PEOPLE[0] if key != name}
     with raises(AnswerError, "core.no_answer", field=name):
-        perturb_answers(
-            ONE_OF, MECHANISMS, {key: PEOPLE[0][key] for key in PEOPLE[0] if key != name}, nothing
-        )
+        perturb_answers(ONE_OF, MECHANISMS, without, no_noise)
 
 
 def test_reports_with_more_or_other_payloads_are_refused():
@@ -128,12 +124,7 @@ KEPT = [studies.MEMOIZED, {**studies.MEMOIZED, "id": "other"}]
         ([*ONCE, studies.LINEAR], True, "1", "epsilon 1, delta 1e-06 (the largest"),
         ([*ONCE, studies.LINEAR], False, "1.75", "epsilon 1.75, delta 1e-06 (their sum)"),
         (KEPT, True, "4", "(the sum over the memoized questions: over"),
-        (
-            [*ONCE, *KEPT],
-            True,
-            "4.5",
-            "memoized questions and the largest of the others: over",
-        ),
+        ([*ONCE, *KEPT], True, "4.5", "memoized questions and the largest of the others: over"),
         ([*ONCE, KEPT[0]], False, "2.75", "(their sum)"),
     ],
 )
@@ -174,11 +165,8 @@ def test_report_is_not_built_without_its_public_values():
 
 @pytest.mark.parametrize("draws", [False, True])
 def test_a_file_of_answers_has_a_column_for_each_public_field(tmp_path, draws):
-    study, file, out = (
-        Study({**PLACED.document, "sample_one_question": draws}),
-        tmp_path / "answers.csv",
-        tmp_path / "reports",
-    )
+    study = Study({**PLACED.document, "sample_one_question": draws})
+    file, out = tmp_path / "answers.csv", tmp_path / "reports"
     table = "region,ever,age,hours,stratum\nnorth,yes,42,3,town\nnone,no, 99.0 ,4,country\n"
     choice = say("core.public_choice")
     for old, new, code in (

@@ -17,12 +17,9 @@ from schemas import Report, Study
 from summaries import QuestionSummary
 from summaries.reducing import reduce_reports
 from tests import studies
+from tests.studies import choice_of as choice
 
 GROUPS, EACH = 150, 400
-
-
-def choice(name, count, epsilon="1"):
-    return {**studies.CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": epsilon}}
 
 
 # With the answers that leave least room: all at a bound, or all of one choice.
@@ -77,8 +74,6 @@ def test_false_alarm_rate_covers_all_tests_together():
 
 
 def to(payload):
-    """A change of reports to this payload."""
-
     def change(payloads):
         payloads[:] = np.frombuffer(payload, np.uint8)
 

@@ -26,8 +26,7 @@ from tests.kit.errors import raises
 
 
 def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
-    mechanism = {"name": name, "epsilon": epsilon}
-    return Study(studies.document({**studies.CHOICE, "choices": {"count": choices}, "mechanism": mechanism}))
+    return Study(studies.document(studies.choice_of(name, choices, epsilon)))
 
 
 def test_too_many_shares_are_rejected():

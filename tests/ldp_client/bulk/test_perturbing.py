@@ -75,7 +75,7 @@ def test_biased_bits_are_decided_exactly_at_the_threshold(threshold):
 
 @pytest.mark.parametrize("name", sorted(REORDERED))
 def test_choices_follow_the_exact_joint_law(name):
-    m = mechanism(studies.CHOICE, choices={"count": 3}, mechanism={"name": name, "epsilon": "1"})
+    m = mechanism(studies.choice_of(name, 3))
     index = 2
     payloads = payloads_of(m, np.full(10_000, index))
     seen = Counter(payload.tobytes() for payload in payloads)
@@ -120,10 +120,8 @@ def test_columns_of_records_are_quantised_as_one_by_one(question):
     columns[name] = random.random(2000) < 0.5 if m.binary else random.uniform(0, 6, 2000)
     records = [{key: column[place].item() for key, column in columns.items()} for place in range(2000)]
     expected = [m.quantise(record) for record in records]
-    assert quantise_many(m, columns).tolist() == expected
-    assert (
-        quantise_many(m, {**columns, "age": pd.Series(columns["age"], dtype="Float64")}).tolist() == expected
-    )
+    for age in (columns["age"], pd.Series(columns["age"], dtype="Float64")):
+        assert quantise_many(m, {**columns, "age": age}).tolist() == expected
 
 
 @pytest.mark.parametrize("question", [studies.RECORD, studies.YES_NO_RECORD], ids=["number", "yes or no"])
@@ -225,11 +223,8 @@ def test_perturb_many_warns_of_clipping_in_one_line(caplog):
         (studies.RECORD, {"age": [42, 10**400], "years": [23, 23], "rate": [5, 5]}),
     ):
         perturb_many(mechanism(asked, **WIDE), columns)
-    assert [line.partition(": ")[2] for line in caplog.messages] == [
-        *["hours 2 of 3"] * 3,
-        "rating 2 of 4",
-        "wage 1 of 2",
-    ]
+    warned = [line.partition(": ")[2] for line in caplog.messages]
+    assert warned == [*["hours 2 of 3"] * 3, "rating 2 of 4", "wage 1 of 2"]
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,9 @@ def delta_of(mu, epsilon):
 def test_gaussian_radius_is_the_largest_within_delta(text, delta):
     epsilon, allowed = Rational.parse(text), Rational.parse(delta)
     radius = noise_levels.gaussian_radius(epsilon, allowed, 66)
-    spent = delta_of(mpmath.mpf(radius) / 2**20, exact(epsilon))
+    spent, more = (delta_of(mpmath.mpf(one) / 2**20, exact(epsilon)) for one in (radius, radius + 1))
     assert spent <= exact(allowed)
-    assert delta_of(mpmath.mpf(radius + 1) / 2**20, exact(epsilon)) > exact(allowed) * (
-        1 - mpmath.mpf(10) ** -9
-    )
+    assert more > exact(allowed) * (1 - mpmath.mpf(10) ** -9)
 
 
 def test_the_truncation_is_paid_from_delta():

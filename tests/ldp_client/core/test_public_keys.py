@@ -34,7 +34,6 @@ def modulus(rsa_key):
 
 
 def signed_by(number, study=STUDY):
-    """The study with the signature of a key, and the key."""
     private, public = signing_pair(number)
     return sign_study(study, private.encode()), PublicKey.from_pem(public)
 

@@ -20,7 +20,6 @@ def device(tmp_path, server):
 
 @pytest.fixture
 def other():
-    """Another collector, or a proxy."""
     with Server(STUDY.canonical()) as started:
         yield started
 
@@ -42,6 +41,5 @@ def waits(monkeypatch):
 
 @pytest.fixture
 def issuer():
-    """An issuer of tickets."""
     with Issuer() as started:
         yield started

@@ -25,7 +25,6 @@ SEED = 20260615
 
 @pytest.fixture
 def answered(tmp_path):
-    """The folder of a device that answered the pair."""
     folder = tmp_path / "device"
     consenting(folder, "4").answer(PAIR, PAIR_ANSWERS)
     return folder

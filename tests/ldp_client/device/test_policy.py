@@ -3,13 +3,7 @@
 import pytest
 
 from ldp_client.device import budget
-from ldp_client.documents.errors import (
-    AlreadyAnsweredError,
-    BudgetError,
-    InputError,
-    RefusedError,
-    UsageError,
-)
+from ldp_client.documents import errors
 from schemas import Report, Study
 from schemas.signing import sign_study
 from tests import studies
@@ -27,9 +21,9 @@ def test_version_older_than_the_answered_one_is_rejected(tmp_path):
     device = consenting(tmp_path, "4", "https://collector.example")
     device.accept(version(4))
     device.answer(device.accept(version(3)), YES)
-    with raises(RefusedError, "device.older_version", "2", "3"):
+    with raises(errors.RefusedError, "device.older_version", "2", "3"):
         consenting(tmp_path, "4", "https://collector.example").accept(version(2))
-    with raises(RefusedError, "device.other_version", "3"):
+    with raises(errors.RefusedError, "device.other_version", "3"):
         device.answer(version(3, title="Another"), YES)
     assert len(device.ledger.queued()) == 1
 
@@ -40,19 +34,19 @@ def test_pinned_key_requires_signed_studies(tmp_path):
     private, public = signing_pair()
     device = consenting(tmp_path, "4", signing_keys=[public])
     for ask in (device.accept, lambda study: device.answer(study, YES)):
-        with raises(RefusedError, "device.not_known_signed"):
+        with raises(errors.RefusedError, "device.not_known_signed"):
             ask(STUDY)
-    with raises(RefusedError, "device.unsigned"):
+    with raises(errors.RefusedError, "device.unsigned"):
         device.accept(sign_study(STUDY, signing_pair(1)[0].encode()))
     forged = sign_study(STUDY, private.encode())
     forged.study = version(1, title="Another")
-    with raises(RefusedError, "device.wrong_signature"):
+    with raises(errors.RefusedError, "device.wrong_signature"):
         device.accept(forged)
     assert device.accept(sign_study(STUDY, private.encode())) == STUDY
-    with raises(RefusedError, "device.not_known_signed"):
+    with raises(errors.RefusedError, "device.not_known_signed"):
         consenting(tmp_path, "4", signing_keys=[public]).answer(STUDY, YES)
     device.answer(STUDY, YES)
-    with raises(RefusedError, "device.not_known_signed"):
+    with raises(errors.RefusedError, "device.not_known_signed"):
         device.answer(Study(studies.document(studies.NUMBER, version=2)), {"hours": 1})
 
 
@@ -60,7 +54,7 @@ def test_only_studies_with_known_digests_are_accepted(tmp_path):
     """Promise 16 has other documents of one study."""
     device = consenting(tmp_path, "4", known_digests=[STUDY.digest.upper() + "\n"])
     device.answer(device.accept(STUDY), YES)
-    with raises(RefusedError, "device.unpublished", STUDY.digest):
+    with raises(errors.RefusedError, "device.unpublished", STUDY.digest):
         consenting(tmp_path, "4", known_digests=[]).accept(STUDY)
 
 
@@ -69,17 +63,17 @@ def test_device_contacts_only_allowed_hosts(tmp_path):
     for host in ("collector.example", "Collector.example:443", "Other.Example:8443"):
         assert consenting(tmp_path, "4", f"https://{host}", allowed_hosts=allowed).collector
     for host in ("evil.example", "other.example", "collector.example.evil", "collector.example:444"):
-        with raises(RefusedError, "device.host"):
+        with raises(errors.RefusedError, "device.host"):
             consenting(tmp_path, "4", f"https://{host}", allowed_hosts=allowed)
 
 
 @pytest.mark.parametrize(
     ("issuer", "error", "code"),
     [
-        ("https://issuer.example", RefusedError, ("device.host", "issuer.example")),
-        ("http://issuer.example", UsageError, "device.collector_https"),
-        ("http://127.0.0.1:8100", RefusedError, "device.place_here"),
-        ("https://collector.example:443/tickets", RefusedError, "device.issuer_is_collector"),
+        ("https://issuer.example", errors.RefusedError, ("device.host", "issuer.example")),
+        ("http://issuer.example", errors.UsageError, "device.collector_https"),
+        ("http://127.0.0.1:8100", errors.RefusedError, "device.place_here"),
+        ("https://collector.example:443/tickets", errors.RefusedError, "device.issuer_is_collector"),
     ],
 )
 def test_issuer_that_the_device_may_not_use_costs_nothing(tmp_path, issuer, error, code):
@@ -107,9 +101,9 @@ def test_squatted_high_version_does_not_block_the_known_study(tmp_path):
     twin = version(1_000_000, title="Known")
     device = consenting(tmp_path, "40", KNOWN)
     device.accept(twin)
-    with raises(RefusedError, "device.other_version"):
+    with raises(errors.RefusedError, "device.other_version"):
         squatter.accept(twin)
-    with raises(BudgetError, "device.costs"):
+    with raises(errors.BudgetError, "device.costs"):
         consenting(tmp_path, "1.5", KNOWN).answer(STUDY, YES)
     device = consenting(tmp_path, "40", KNOWN, max_epsilon_per_study="1", raise_budget=True)
     device.answer(device.accept(version(2)), YES)
@@ -121,7 +115,7 @@ def test_withdrawal_and_ticket_cover_only_one_collector(tmp_path):
     """Another collector under the same id gets a person's ticket, or withdraws their report."""
     known, other = (consenting(tmp_path, "40", url) for url in (KNOWN, SQUATTER))
     other.answer(STUDY, YES)
-    with raises(InputError, "device.unknown_study"):
+    with raises(errors.InputError, "device.unknown_study"):
         known.withdraw("survey")
     mine = known.answer(STUDY, YES)
     known.give_ticket(STUDY.id, "word")
@@ -149,13 +143,13 @@ def test_permanent_answer_is_drawn_once_for_a_collector_whatever_the_app_states(
 def test_answer_without_collector_belongs_to_the_first_one_named(tmp_path):
     consenting(tmp_path, "40").answer(version(2), YES)
     known, other = consenting(tmp_path, "40", KNOWN), consenting(tmp_path, "40", SQUATTER)
-    with pytest.raises(AlreadyAnsweredError):
+    with pytest.raises(errors.AlreadyAnsweredError):
         known.answer(version(3), YES)
-    with raises(RefusedError, "device.older_version"):
+    with raises(errors.RefusedError, "device.older_version"):
         known.accept(version(1))
     other.answer(version(3), YES)
     # Its report would go to a collector that has an answer already.
-    with raises(RefusedError, "device.name_collector", KNOWN):
+    with raises(errors.RefusedError, "device.name_collector", KNOWN):
         consenting(tmp_path, "40").answer(version(4), YES)
 
 
@@ -174,10 +168,10 @@ def refuses(device, study, answers, error, code):
 def test_a_study_above_its_own_cap_is_refused(tmp_path):
     device = consenting(tmp_path, "4", max_epsilon_per_study="1.5")
     pair = Study(studies.document(studies.YES_NO, studies.NUMBER))
-    refuses(device, pair, {**YES, "hours": 1}, BudgetError, ("device.costs", "epsilon 2", "1.5"))
+    refuses(device, pair, {**YES, "hours": 1}, errors.BudgetError, ("device.costs", "epsilon 2", "1.5"))
     device.answer(STUDY, YES)
     grown = Study(studies.document(studies.NUMBER, version=2))
-    with raises(BudgetError, "device.costs", "0.5"):
+    with raises(errors.BudgetError, "device.costs", "0.5"):
         device.answer(grown, {"hours": 1})
     device.answer(Study(studies.document(studies.NUMBER, id="second")), {"hours": 1})
 
@@ -186,10 +180,10 @@ def test_delta_is_a_budget_too(tmp_path):
     loose = {**studies.LINEAR, "mechanism": {**studies.GAUSSIAN, "delta": "0.5"}}
     answers = {"rating": studies.ANSWERS["rating"]}
     code = ("device.costs", "delta 0.5")
-    refuses(consenting(tmp_path, "4"), Study(studies.document(loose)), answers, BudgetError, code)
+    refuses(consenting(tmp_path, "4"), Study(studies.document(loose)), answers, errors.BudgetError, code)
     device = consenting(tmp_path, "4", max_delta="1e-6")
     device.answer(Study(studies.document(studies.LINEAR)), answers)
-    with raises(BudgetError, "device.costs", "delta 1e-06"):
+    with raises(errors.BudgetError, "device.costs", "delta 1e-06"):
         device.answer(Study(studies.document(studies.LINEAR, id="second")), answers)
 
 
@@ -200,4 +194,4 @@ def test_cost_of_the_integers_is_charged_if_above_the_stated(tmp_path, monkeypat
     monkeypatch.setattr(budget, "mechanisms_of", lambda _study: {"ever": dear})
     device = consenting(tmp_path, "4", max_epsilon_per_study="2")
     study = Study(studies.document(studies.YES_NO, title="Understated"))
-    refuses(device, study, YES, BudgetError, ("device.costs", "epsilon 3", "2"))
+    refuses(device, study, YES, errors.BudgetError, ("device.costs", "epsilon 3", "2"))

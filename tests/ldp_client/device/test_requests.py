@@ -74,9 +74,8 @@ def test_only_a_reports_own_receipt_settles_it(device, server, status, media_typ
 
 
 def test_server_message_is_shortened_and_escaped(device, server):
-    text = json.dumps(
-        {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}
-    )
+    document = {"type": "urn:ldpkit:problem:x\x1b[2J", "detail": "\x1b]0;owned\x07\r\n" + "x" * 10_000}
+    text = json.dumps(document)
     server.refusals, server.statuses = {400: ("application/problem+json", text)}, [400]
     reason = device.flush(attempts=1).reason
     assert reason.isprintable()
@@ -174,14 +173,7 @@ def test_refusal_drops_the_report_and_stays_charged(device, server):
 @pytest.mark.attack(10)
 @pytest.mark.parametrize(
     ("shift", "collectors_shift", "is_final"),
-    [
-        (30, None, False),
-        (31, None, True),
-        (31, 30, False),
-        (20, 900, False),
-        (900, 20, False),
-        (31, 31, True),
-    ],
+    [(30, None, False), (31, None, True), (31, 30, False), (30, 900, False), (31, 31, True)],
 )
 def test_report_of_closed_study_is_dropped_after_30_days_by_both_clocks(
     tmp_path, server, monkeypatch, shift, collectors_shift, is_final

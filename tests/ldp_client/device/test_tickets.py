@@ -12,7 +12,6 @@ from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError
 from ldpkit.cli import main
 from schemas import Study
-from tests import studies
 from tests.ldp_client.devices import YES, consenting, problem
 from tests.ldp_client.issuers import (
     HOUR,
@@ -34,8 +33,6 @@ NOON = 20_000 * DAY + 12 * HOUR
 
 @pytest.fixture(autouse=True)
 def at(monkeypatch):
-    """Sets the device's clock."""
-
     def moment(seconds):
         monkeypatch.setattr(outbox, "now", lambda: float(seconds))
 
@@ -49,13 +46,11 @@ def answered(tmp_path, server, issuer):
     """Return a function that has a device answer, also a study with a key for each of two regions."""
 
     def answer(ticket="CODE", with_regions=False):
-        device = consenting(tmp_path, "8", server.url)
-        channel = channel_of(issuer.url)
-        fields = {}
+        device, study = consenting(tmp_path, "8", server.url), study_of(issuer.url)
         if with_regions:
             channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-            fields = {"public": [REGION]}
-        device.answer(Study(studies.document(studies.YES_NO, channel=channel, **fields)), YES, ticket)
+            study = Study({**study.document, "channel": channel, "public": [REGION]})
+        device.answer(study, YES, ticket)
         return device
 
     return answer
@@ -229,7 +224,6 @@ def test_corrected_clock_reschedules_the_report(answered, at):
 
 @pytest.fixture
 def sent(answered, at):
-    """A device whose report has left."""
     device = answered()
     device.flush()
     at(due(device))

@@ -24,6 +24,7 @@ from tests.kit.errors import raises
 from tests.kit.work import instructions
 from tests.ldp_client.exact_laws import CHOICES
 from tests.statistics import Stream, no_noise
+from tests.studies import choice_of as choice
 from tests.studies import mechanism_of as mechanism
 
 
@@ -41,8 +42,6 @@ def record(age, years, response, question=studies.RECORD):
 
 
 SILENT = NotForRealAnswers(bytes)
-
-
 NOISY = [
     studies.NUMBER,
     studies.NORMAL,
@@ -84,9 +83,8 @@ def test_statistics_are_the_products_of_the_record():
 
 @pytest.mark.parametrize("share", ["0.1", "0.75"])
 def test_a_yes_no_response_has_its_share_of_epsilon(share):
-    m = mechanism(
-        studies.YES_NO_RECORD, mechanism={**studies.NOISY_RECORD, "response_share": share, "epsilon": "2"}
-    )
+    stated = {**studies.NOISY_RECORD, "response_share": share, "epsilon": "2"}
+    m = mechanism(studies.YES_NO_RECORD, mechanism=stated)
     of_features = Rational(2) - Rational(2) * Rational.parse(share)
     assert m.distance == gaussian_radius(of_features, Rational.parse("1e-6"), 2)
     pairs = ((1, 0), (-1, 0), (1, 1), (-1, -1))
@@ -129,11 +127,8 @@ UNFIT = [
     (studies.NUMBER, "core.times", [np.timedelta64(4, "h"), np.datetime64(4, "Y"), np.timedelta64("NaT")]),
     (studies.CHOICE, "core.one_of_choices", ["secret", 1, None, True]),
     (studies.CHOICE, "core.one_of_choices", ["", "label", "\ud800", "x" * 5000, 3, b"worker"]),
-    (
-        studies.NEWER[1],
-        "core.whole_number",
-        [-1, 40, "40", "-1", "03.0", "", "x", None, True, 1.0, [1], "0" * 8 + "1"],
-    ),
+    (studies.NEWER[1], "core.whole_number", [-1, 40, "40", "-1", "03.0", "", "x", None]),
+    (studies.NEWER[1], "core.whole_number", [True, 1.0, [1], "0" * 8 + "1"]),
     (studies.YES_NO, "core.one_of_choices", ["secret", 1]),
     (studies.LINEAR, "core.record", ["secret", None]),
     (studies.LINEAR, "core.missing", [{**AGES}, {**AGES, "misspelt": 3}, defaultdict(float, AGES)]),
@@ -160,11 +155,6 @@ def test_answers_that_do_not_fit_are_refused_before_any_noise_without_their_valu
         assert "secret" not in str(caught.value)
         assert "20.125" not in str(caught.value)
         assert caught.value.field.startswith(question["id"])
-
-
-def choice(name, count=5, epsilon="1"):
-    choices = {"count": count} if isinstance(count, int) else count
-    return {**studies.CHOICE, "choices": choices, "mechanism": {"name": name, "epsilon": epsilon}}
 
 
 FAR = b"\x02\x00\x00\x00"
@@ -211,7 +201,7 @@ def test_extreme_payloads_are_still_possible():
     mechanism(studies.PRODUCTS).check(bytes([2 * 8 - 1]))
 
 
-PRODUCTS = studies.PRODUCTS["mechanism"]
+FOUR_PRODUCTS = {**studies.PRODUCTS, "mechanism": {**studies.PRODUCTS["mechanism"], "products": 4}}
 
 
 def steps(m, answer, seed):
@@ -222,7 +212,7 @@ def steps(m, answer, seed):
 
 @pytest.mark.parametrize(
     "question",
-    [*studies.ALL, *studies.NEWER, {**studies.PRODUCTS, "mechanism": {**PRODUCTS, "products": 4}}],
+    [*studies.ALL, *studies.NEWER, FOUR_PRODUCTS],
     ids=lambda question: question["id"],
 )
 def test_a_report_takes_as_many_bytes_and_steps_for_every_answer(question):
@@ -355,7 +345,7 @@ def test_every_label_is_found_in_the_same_number_of_steps():
         return clock.count
 
     labels = ["a", "a" * 200, "a" * 199 + "b", "𝄞" * 200, *[f"label {number:05}" for number in range(5000)]]
-    m = mechanism(choice("randomized_response", labels))
+    m = mechanism(choice("randomized_response"), choices=labels)
     places = [0, 1, 2, 3, 4, 2047, 2048, 4095, 4096, 5002, 5003]
     assert [m.quantise(labels[place]) for place in places] == places
     assert len({steps(m, labels[place]) for place in places}) == 1

@@ -172,9 +172,8 @@ def test_too_large_secure_sum_is_rejected_and_not_published(network, tmp_path, c
     (asked,) = document["questions"]
 
     def of_choices(count, ids):
-        return Study(
-            {**document, "questions": [{**asked, "id": name, "choices": {"count": count}} for name in ids]}
-        )
+        questions = [{**asked, "id": name, "choices": {"count": count}} for name in ids]
+        return Study({**document, "questions": questions})
 
     study = of_choices(60_000, "ab")
     assert check(tmp_path, study) == 3

@@ -67,11 +67,10 @@ def test_control_characters_of_a_study_are_shown_as_escapes(tmp_path, capsys):
     assert visible("a\x1b[8mb\n\u202ec ε…") == "a\\x1b[8mb\\n\\u202ec ε…"
     question = {**studies.CHOICE, "text": CLEAR, "choices": ["a" + CLEAR, "b"]}
     document = studies.document(question, title=CLEAR, purpose=CLEAR)
+    plain = json.loads(json.dumps(document).replace(json.dumps(CLEAR)[1:-1], "-"))
     lines = describe(Study(document))
     assert all(line.isprintable() for line in lines)
-    assert len(lines) == len(
-        describe(Study(json.loads(json.dumps(document).replace(json.dumps(CLEAR)[1:-1], "-"))))
-    )
+    assert len(lines) == len(describe(Study(plain)))
     for name in ("study.json", f"a{CLEAR.strip()}b"):
         if name == "study.json":
             (tmp_path / name).write_text(json.dumps(document))
@@ -93,9 +92,8 @@ def test_upper_bounds_in_odds_sentence_are_not_rounded_down():
     for step in range(1, 640, 7):
         epsilon, delta = step / 10, 10 ** (-step / 30)
         factor = math.exp(epsilon)
-        times, sure, exception = re.findall(
-            r"[0-9.,]+(?:e[+-]?[0-9]+)?(?= times| %|\.$)", odds(epsilon, delta)
-        )
+        numbers = r"[0-9.,]+(?:e[+-]?[0-9]+)?(?= times| %|\.$)"
+        times, sure, exception = re.findall(numbers, odds(epsilon, delta))
         assert factor <= float(times.replace(",", "")) <= 1.1 * factor
         assert 1 - 1e-9 <= float(sure) * (1 + factor) / (100 * factor) <= 1.01
         assert delta * (1 - 1e-9) <= 1 / float(exception.replace(",", "")) <= 2 * delta

@@ -38,7 +38,6 @@ def divergence(one, other, ratio):
 
 
 def response(growth, choices, answer):
-    """Randomized response's payloads."""
     weights = [growth if payload == answer else Fraction(1) for payload in range(choices)]
     return [weight / sum(weights) for weight in weights]
 

@@ -37,8 +37,7 @@ def blanket_law(laws, one, other):
 @pytest.mark.parametrize("name", sorted(READS))
 def test_stated_law_is_the_samplers_worst_pair(name, monkeypatch):
     monkeypatch.setattr(olh, "PRIME", PRIME)
-    choices = {"choices": {"count": CHOICES}, "mechanism": {"name": name, "epsilon": "1"}}
-    m = studies.mechanism_of(studies.CHOICE, **choices)
+    m = studies.mechanism_of(studies.choice_of(name, CHOICES))
     laws, stated = laws_of(m), law_of(m)
     for ratio in RATIOS:
         pairs = permutations(range(CHOICES), 2)

@@ -75,11 +75,8 @@ def test_a_table_in_memory_is_read_in_parts(monkeypatch):
     lists = {name: column.tolist() for name, column in COLUMNS.items()}
     for way in (COLUMNS, lists):
         assert m.quantise(way).sums == wanted.sums
-    for bad, problem in (
-        (None, "core.missing"),
-        (float("nan"), "core.missing"),
-        (float("-inf"), "core.infinite"),
-    ):
+    nan, infinite = float("nan"), float("-inf")
+    for bad, problem in ((None, "core.missing"), (nan, "core.missing"), (infinite, "core.infinite")):
         lists["v"][617] = lists["v"][901] = bad
         column = np.asarray(lists["v"], float)
         for way in (lists, {**COLUMNS, "v": column}, InParts({**COLUMNS, "v": column}, 300)):
