@@ -15,7 +15,6 @@ NOTHING = (Finding(INFORMATIVENESS, "the noise drowns the signal"),)
 
 
 def page_of(posteriors, study):
-    """The HTML of a study's report."""
     shown = shown_of(posteriors, study, "", USUAL, made_now())
     return TEMPLATES.get_template("report.html.j2").render(shown)
 

@@ -1,7 +1,5 @@
 """Predictive checks find misfit, and seldom reject a right law; log-likelihoods of reports compare models."""
 
-from typing import Any
-
 import arviz_stats
 import jax
 import numpy as np
@@ -12,7 +10,6 @@ from inference import fit, summarize
 from inference.fit_model import log_likelihood
 from inference.histogram import Histogram
 from inference.models import model_for
-from inference.models.base import Model
 from inference.predictive import MISFIT, Predictive, is_far
 from inference.results.verdict import FALSE_ALARM, FIT, Finding
 from inference.sampling.space import as_arrays, reports_site
@@ -21,21 +18,20 @@ from summaries import Summary
 from tests import studies
 from tests.kit.reporting import reports_of
 
-EDGES = np.linspace(0, 1, 129)
-ANSWERS = np.linspace(0, 1, 129)
+EDGES = ANSWERS = np.linspace(0, 1, 129)
 
 
 def channel(epsilon):
     """Probabilities (answers, cells) of Laplace reports: below the bounds, in 128 cells, and above."""
     below = stats.laplace.cdf(EDGES, ANSWERS[:, None], 1 / epsilon)
-    ends = np.zeros((len(ANSWERS), 1))
-    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+    return np.diff(below, axis=1, prepend=0, append=1)
 
 
 def normal(mean, sd):
     """Clipped normal laws on the answers, (laws, answers)."""
-    middles = np.concatenate([[-np.inf], (ANSWERS[1:] + ANSWERS[:-1]) / 2, [np.inf]])
-    return np.diff(stats.norm.cdf(middles, np.atleast_1d(mean)[:, None], np.atleast_1d(sd)[:, None]), axis=1)
+    middles = (ANSWERS[1:] + ANSWERS[:-1]) / 2
+    below = stats.norm.cdf(middles, np.atleast_1d(mean)[:, None], np.atleast_1d(sd)[:, None])
+    return np.diff(below, axis=1, prepend=0, append=1)
 
 
 def posterior(counts, matrix, random):
@@ -87,13 +83,12 @@ def test_predictive_check_reports_surprise_and_misfit():
         assert ("the model does not fit" in said) == far
 
 
-def model_of(document: dict[str, Any], answers: list[Any]) -> Model:
-    """Return the model of reports of these answers to a study's only question."""
+def model_of(document, answers):
     (question,) = (study := Study(document)).questions
     return model_for(question, summarize(study, reports_of(study, answers)).questions[question.id])
 
 
-def log_density(model: Model, draw: dict[str, Any]) -> float:
+def log_density(model, draw):
     """Return the log-likelihood of all reports at one draw, with its combinatorial constant."""
     with jax.enable_x64(True):
         site = reports_site(model, draw, as_arrays(model.data))
@@ -109,14 +104,14 @@ CASES = {
     ),
     "number": (
         studies.document(studies.NUMBER),
-        list(np.linspace(0, 1, 40)),
+        [*np.linspace(0, 1, 40)],
         {"mean": [0.2, 0.6], "sd": [0.1, 0.3]},
     ),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_single_reports_add_up_to_the_likelihood_of_all(name: str) -> None:
+def test_single_reports_add_up_to_the_likelihood_of_all(name):
     """Between two draws, the sum over reports changes as the log-likelihood of all reports does."""
     document, answers, sites = CASES[name]
     model = model_of(document, answers)
@@ -128,7 +123,7 @@ def test_single_reports_add_up_to_the_likelihood_of_all(name: str) -> None:
     assert found.sum(axis=2)[1, 0] - found.sum(axis=2)[0, 0] == pytest.approx(expected)
 
 
-def test_sums_and_very_many_reports_have_no_single_log_likelihoods(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_and_very_many_reports_have_no_single_log_likelihoods(monkeypatch):
     """Very many would not fit into memory."""
     (question,) = (study := Study(studies.document(studies.LINEAR))).questions
     sums = model_for(question, Summary.empty(study).questions[question.id])
@@ -139,7 +134,7 @@ def test_sums_and_very_many_reports_have_no_single_log_likelihoods(monkeypatch: 
     assert log_likelihood(model_of(document, answers), {"p": np.asarray([[0.2], [0.7]])}) is None
 
 
-def test_a_fit_is_compared_by_arviz() -> None:
+def test_a_fit_is_compared_by_arviz():
     study = Study(studies.document(studies.YES_NO))
     answers = (np.random.default_rng(2).random(300) < 0.3).tolist()
     loo = arviz_stats.loo(fit(study, reports_of(study, answers), draws=200)["ever"].to_arviz())

@@ -18,13 +18,13 @@ from inference.analyses.private_columns import private_of
 from inference.analyses.program import Assembled
 from inference.analyses.survey import survey_of
 from inference.analyses.table import Private, Table, table_of
-from ldp_client import mechanism_for, mechanisms_of
-from ldp_client.answering import perturb_answers
+from ldp_client import mechanism_for
 from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
 from schemas import Report, Study
 from tests import studies
+from tests.kit import reporting
 from tests.kit.channels import known_channel
 
 YES_NO = [[0.8, 0.2], [0.3, 0.7]]
@@ -41,7 +41,6 @@ ANSWERS = {
 
 
 def table(n: int = 40, seed: int = 0) -> Table:
-    """Reports that say nothing of anything."""
     random = np.random.default_rng(seed)
     public = pd.DataFrame(
         {
@@ -69,7 +68,6 @@ def forced(public: pd.DataFrame | Mapping[str, Any], reports: Sequence[int] | No
 
 
 def rolled(random: np.random.Generator, truth: Any) -> np.ndarray:
-    """Reports of these answers under FORCED."""
     said = np.where(random.random(len(truth)) < 2 / 3, truth, random.random(len(truth)) < 0.5)
     return said.astype(int)
 
@@ -113,7 +111,6 @@ def with_design(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int],
 
 
 def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Write a CSV, and return its path."""
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     return str(path)
@@ -128,14 +125,7 @@ JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3
 
 
 def study_of(*questions: Mapping[str, Any], **fields: Any) -> Study:
-    """A study of these questions, with a region and an age as public fields."""
     return Study({**studies.document(*map(dict, questions)), "public": PUBLIC, **fields})
-
-
-def answered(study: Study, answers: Sequence[Mapping[str, Any]], seed: int) -> list[Report]:
-    """One report for each person's answers and public values."""
-    mechanisms, source = mechanisms_of(study), NotForRealAnswers(np.random.default_rng(seed).bytes)
-    return [perturb_answers(study, mechanisms, one, source) for one in answers]
 
 
 def reports_of(study: Study, n: int, seed: int = 0) -> list[Report]:
@@ -149,17 +139,15 @@ def reports_of(study: Study, n: int, seed: int = 0) -> list[Report]:
         }
         for at in range(n)
     ]
-    return answered(study, people, seed)
+    return reporting.reports_of(study, people)
 
 
-LOW, HIGH = 0.0, 12.0
 LAPLACE = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "2"}}
 GAUSSIAN = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "2", "delta": "1e-6"}}
 SHARP = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "8"}}
 
 
 def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
-    """Noisy reports of a private number."""
     own = Study(studies.document(question)).questions[0]
     mechanism = mechanism_for(own)
     source = NotForRealAnswers(np.random.default_rng(seed).bytes)
@@ -179,6 +167,5 @@ def log_density(found: Assembled, dtype: Any = np.float64) -> Callable[[Mapping[
 
 
 def log_likelihood(found: Assembled, sites: Mapping[str, Any]) -> float:
-    """Of all reports, at these sites."""
     with jax.enable_x64(True):
         return float(jax.jit(log_density(found))(sites))

@@ -14,16 +14,7 @@ from inference.analyses.program import assemble
 from inference.analyses.subgroups import levels_or_bands
 from inference.analyses.table import table_of
 from inference.results.verdict import CARE, Verdict
-from tests.inference.analyses.simulated import (
-    HIGH,
-    LOW,
-    SHARP,
-    any_draws,
-    forced,
-    reported,
-    rolled,
-    sites_of,
-)
+from tests.inference.analyses.simulated import SHARP, any_draws, forced, reported, rolled, sites_of
 from tests.kit.channels import known_channel
 
 
@@ -36,9 +27,6 @@ def reasons_at(random, analysis, law, shares=None, **own):
             sites |= sites_of(linear, places + random.normal(size=(4, 100, len(places))) * error)
     sites |= {name: random.normal(value, error, (4, 100)) for name, (value, error) in own.items()}
     return Verdict.of_findings(checked(analysis, None, sites, 3).findings()).reasons
-
-
-NO_YES = ("no", "yes")
 
 
 # Of the score after: intercept, before, effect of the trait, sd; of the trait's logit: intercept, before.
@@ -93,7 +81,7 @@ def test_growing_spread_is_detected_by_reports_of_the_predictor(grows, came):
     spread = np.interp(age, [20, 70], [10, 30]) if grows else 18.0
     income = 4 * np.round((50 + 0.5 * age + spread * random.normal(size=n)) / 4)
     said = np.where(random.random(n) < kept, ever, ~ever)
-    channel = known_channel("ever", NO_YES, said, [[kept, 1 - kept], [1 - kept, kept]])
+    channel = known_channel("ever", ["no", "yes"], said, [[kept, 1 - kept], [1 - kept, kept]])
     table = table_of(pd.DataFrame({"age": age, "income": income}), [channel])
     analysis, (law, sigma, shares) = assemble(table, "income ~ age + ever"), came
     law, shares = (law, [0.5, 0.01, 0.5]), (shares, [0.1, 0.002])
@@ -111,7 +99,7 @@ def test_wrong_law_of_private_number_is_detected(law, mean, sd, good):
     """A skewed private number is fitted by a normal law; eight parts of the reports' range tell."""
     random = np.random.default_rng(4)
     hours = random.lognormal(1.0, 0.8, 3000) if law == "lognormal" else random.normal(5, 2, 3000)
-    table = table_of(pd.DataFrame(index=range(3000)), [reported(SHARP, np.clip(hours, LOW, HIGH))])
+    table = table_of(pd.DataFrame(index=range(3000)), [reported(SHARP, np.clip(hours, 0, 12))])
     reasons = reasons_at(random, assemble(table, "hours ~ 1"), ([mean], 0.06), sigma=(sd, 0.05))
     assert (not reasons) == good
 

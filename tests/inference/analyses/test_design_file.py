@@ -1,13 +1,12 @@
 """Designs of surveys by dice: named designs match their papers, and invalid designs are rejected."""
 
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.design_file import ColumnDesign, DesignError, read_design
+from inference.analyses.design_file import DesignError, read_design
 from inference.analyses.survey import survey_of
 from tests.inference.analyses.simulated import MATRIX, design
 from tests.kit.errors import raises
@@ -34,7 +33,7 @@ PAPERS = [
 ]
 
 
-def column(**stated: Any) -> ColumnDesign:
+def column(**stated):
     return read_design(design(q=stated)).columns[0]
 
 
@@ -69,7 +68,7 @@ BAD = [
     ({**NAMED, "denial": {"unknown": "a"}, "random": {"unknown": "a"}}, "two unknown shares are called a"),
     (
         {**LABELS, "mixture": MIXED, "weights": {"a": "0.5", "b": "0.4"}},
-        "weights: must be of a, b and add up",
+        "weights: must be of a, b and add",
     ),
     ({**LABELS, "mixture": {**MIXED, "b": KUK}, "weights": "unknown"}, "as many answers and reports"),
     (

@@ -14,6 +14,7 @@ from inference.analyses.program import assemble
 from inference.analyses.survey import survey_of
 from inference.laws import LAWS
 from ldpkit.cli import main
+from tests import studies
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
 
@@ -73,3 +74,29 @@ def test_design_with_unknown_shares_in_guide_can_be_fitted():
 
 def test_the_guide_names_every_design_and_family():
     assert [name for name in (*NAMED, *BEHAVIOURS, *LAWS) if name not in GUIDE] == []
+
+
+def test_plans_in_guide_print_stated_numbers(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    exec(blocks("python")[0], {})
+    (tmp_path / "design.json").write_text(DESIGN)
+    public = [{"id": "region", "choices": ["n", "s"]}, {"id": "age", "bounds": ["18", "99"], "step": "1"}]
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, public=public)))
+    section = GUIDE.split("## How many people?\n")[1].split("\n## ")[0]
+    of_dice, of_study = re.findall(r"^ldpkit (plan .*)$", section, flags=re.M)
+    assert main(shlex.split(of_dice)) == 0
+    printed = capsys.readouterr().out
+    said = " ".join(section.split())
+    half = re.findall(r"^  married +\S+ +(\S+)", printed, flags=re.M)[0]
+    odds = re.findall(r"odds ratio × or ÷ +\S+ +(\S+)", printed)[1]
+    (for_width,) = re.findall(r"± 0.3, married: about ([\d,]+) people", printed)
+    (for_power,) = re.findall(r"power 0.9, married: about ([\d,]+) people", printed)
+    for words in (
+        f"± {float(half):.2f}",
+        f"by {float(odds):.2f}",
+        f"that {for_width} give ± 0.3",
+        f"that {for_power} find",
+    ):
+        assert words in said
+    assert main(shlex.split(of_study.replace("--out plan", "--out second"))) == 0
+    assert "equally likely" in capsys.readouterr().out

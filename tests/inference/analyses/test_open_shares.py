@@ -1,6 +1,5 @@
 """Mixtures with unknown weights: likelihoods, posteriors, priors and plans match direct computations."""
 
-from collections.abc import Callable, Mapping
 from itertools import product
 from math import log
 
@@ -14,7 +13,7 @@ from scipy import special, stats
 
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.design_file import read_design
-from inference.analyses.program import Assembled, assemble
+from inference.analyses.program import assemble
 from inference.design.formulas import plan_formula
 from inference.sampling.space import sample_prior
 from ldp_client.documents.errors import InputError
@@ -23,7 +22,7 @@ from tests.kit.errors import raises
 
 FORCED = {"design": "forced", "yes": "1/6", "no": "1/6"}
 BOTH = {**FORCED, "denial": "unknown", "random": "unknown"}
-NEVER = {"matrix": [["1", "0"], ["1", "0"]]}
+NEVER = {"matrix": [["1", "0"]] * 2}
 KINDS = {
     "mixture": {"follow": FORCED, "no": NEVER, "any": {"matrix": [["1/2", "1/2"]] * 2}},
     "weights": "unknown",
@@ -37,12 +36,7 @@ COUNTS = {(arm, report, x): 1 for arm in "ab" for report in ("no", "yes") for x 
 SHARES = {"q_denial": 0.3, "q_random": 0.2, "q_no_saying": 0.1}
 
 
-def reports_have(
-    analysis: Assembled,
-    coefficients: list[float],
-    shares: Mapping[str, float],
-    yes: Callable[[str, int], float],
-) -> None:
+def reports_have(analysis, coefficients, shares, yes):
     """Each row's likelihood at these shares is that of P(yes | arm, x)."""
     with jax.enable_x64(True):
         data = {name: jnp.asarray(one) for name, one in analysis.data().items()}
@@ -84,7 +78,7 @@ def test_likelihood_of_behaviours_equals_enumeration_of_people(stated, unknown):
     assert set(shares) == {name for name in analysis.initial() if name.startswith("q_")}
     behave = [SHARES[f"q_{name}"] if name in stated else 0.0 for name in ("denial", "no_saying", "random")]
 
-    def yes(arm: str, x: int) -> float:
+    def yes(arm, x):
         return enumerated(special.expit(-0.4 + 0.5 * (arm == "b") + 0.9 * x), *behave)
 
     reports_have(analysis, [-0.4, 0.5, 0.9], shares, yes)

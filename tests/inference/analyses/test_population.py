@@ -1,33 +1,22 @@
 """From coefficients to people: groups, censuses and weights, and what is said of people without reports."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.population import (
-    Population,
-    left_out_of,
-    notes_over,
-    people_of,
-    quantities_over,
-)
+from inference.analyses.population import Population, left_out_of, notes_over, people_of, quantities_over
 from inference.analyses.predicted import quantities_of
 from inference.analyses.program import assemble
-from inference.analyses.table import Table
-from inference.results.quantity import Quantity
 from ldp_client.documents.errors import InputError
 from tests.inference.analyses.simulated import any_draws, forced, table
 from tests.kit.errors import raises
 
 
-def asked(**public: object) -> Table:
-    """300 reports of each of three regions."""
+def asked(**public):
     return forced({"region": np.repeat(["north", "south", "west"], 300), **public})
 
 
-def at_draws(whole: Table, formula: str, over: Population) -> tuple[Any, dict[str, Any], list[Quantity]]:
+def at_draws(whole, formula, over):
     """The analysis, its coefficients and its quantities, at some draws instead of a fit."""
     analysis = assemble(whole, formula)
     sites = any_draws(analysis)
@@ -181,7 +170,7 @@ def test_census_of_other_people_is_a_reason(public, formulas, census, wanted):
     ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
-def test_term_that_fails_over_census_is_rejected(formula: str, code: str):
+def test_term_that_fails_over_census_is_rejected(formula, code):
     """An income of 0 has no logarithm: such a row would count as a share of exactly 0 or 1."""
     whole = asked(income=10.0 + np.arange(900) % 30)
     over = Population(census=pd.DataFrame({"region": REGIONS, "income": [0.0, 20.0, 30.0], "count": 500}))

@@ -14,8 +14,9 @@ from inference.design.formulas import plan_formula
 from ldp_client.documents.errors import InputError
 from schemas import Study
 from tests import studies
-from tests.inference.analyses.simulated import answered, any_draws, forced, table
+from tests.inference.analyses.simulated import any_draws, forced, table
 from tests.kit.errors import raises
+from tests.kit.reporting import reports_of
 
 REFUSED = {
     "ever ~": "formula.not_two_sides",
@@ -38,15 +39,14 @@ REFUSED = {
 }
 
 
-FAMILIES = [
-    ("ever ~ age", "softmax", "fit.family_not_for_choice"),
-    ("income ~ age", "logistic", "fit.family_not_for_number"),
-    ("income ~ age", "poisson", "fit.outcome_unfit_for_family"),
-]
-
-
 @pytest.mark.parametrize(
-    ("formula", "family", "code"), [*((text, None, code) for text, code in REFUSED.items()), *FAMILIES]
+    ("formula", "family", "code"),
+    [
+        *((text, None, code) for text, code in REFUSED.items()),
+        ("ever ~ age", "softmax", "fit.family_not_for_choice"),
+        ("income ~ age", "logistic", "fit.family_not_for_number"),
+        ("income ~ age", "poisson", "fit.outcome_unfit_for_family"),
+    ],
 )
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_unfittable_formula_is_rejected_in_one_line(formula, family, code):
@@ -133,7 +133,7 @@ def test_planned_model_matches_fitted_model(kind: str):
         for at in range(60)
     ]
     text = f"{question.id} ~ region + k"
-    analysis = assemble(table_of_waves({"": (study, answered(study, people, 2))}, text), text)
+    analysis = assemble(table_of_waves({"": (study, reports_of(study, people))}, text), text)
     truth = {"Intercept": 5.0, "sigma": 2.0} if question.ask == "number" else {}
     planned = list(plan_formula(study, text, None, [100], truth).parameters)
     assert planned == list(analysis.parameters(any_draws(analysis)))

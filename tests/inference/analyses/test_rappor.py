@@ -17,7 +17,6 @@ PLACES = np.random.default_rng(99).integers(0, BITS, size=(len(SHARES), COHORTS,
 
 
 def collect(folder, seed, n=20_000):
-    """Write a collection's files, and return their paths."""
     random = np.random.default_rng(seed)
     cohort, value = random.integers(0, COHORTS, n), random.choice(len(SHARES), n, p=SHARES)
     # Bloom filters.

@@ -1,9 +1,6 @@
 """Tables and their designs are read without loss: levels stay apart, blanks are refused or counted."""
 
-from collections.abc import Sequence
 from decimal import Decimal
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,7 +11,6 @@ from inference.analyses.population import Population, people_of
 from inference.analyses.program import assemble
 from inference.analyses.public_columns import as_taken, notes_of
 from inference.analyses.survey import codes_of, load_survey, survey_of
-from inference.analyses.table import Table
 from ldp_client.documents.errors import InputError
 from summaries.people.codebook import read_census, typed
 from summaries.people.files import read_frame
@@ -25,15 +21,13 @@ DESIGN = design(armed={})
 GOOD = [["no", 30, ""], ["yes", 31, ""], ["no", 32, ""], ["yes", 33, ""]]
 
 
-def loaded(folder: Path, rows: list[list[object]], text: str = DESIGN, **options: Any) -> Table:
-    """A file of armed, place and note, under a design."""
+def loaded(folder, rows, text=DESIGN, **options):
     path = write(folder / "t.csv", ["armed", "place", "note"], rows)
     (folder / "design.json").write_text(text, encoding="utf-8")
     return load_survey(path, str(folder / "design.json"), "armed ~ place", **options)[0]
 
 
-def at_places(folder: Path, places: Sequence[object], text: str = DESIGN, **options: Any) -> Table:
-    """Four reports of each place."""
+def at_places(folder, places, text=DESIGN, **options):
     rows = [[("no", "yes")[row % 2], place, row] for place in places for row in range(4)]
     return loaded(folder, rows, text, **options)
 
@@ -50,12 +44,12 @@ def at_places(folder: Path, places: Sequence[object], text: str = DESIGN, **opti
         (["no", 34], ("table.wrong_column_count", "5")),
     ],
 )
-def test_row_that_cannot_be_used_is_named(row: list[object], code: Any, tmp_path: Path) -> None:
+def test_row_that_cannot_be_used_is_named(row, code, tmp_path):
     with raises(InputError, code):
         loaded(tmp_path, [*GOOD, row])
 
 
-def test_dropped_rows_are_counted_in_a_note(tmp_path: Path) -> None:
+def test_dropped_rows_are_counted_in_a_note(tmp_path):
     """Blanks of a column that the formula does not name are no matter."""
     table = loaded(tmp_path, [*GOOD, ["", 34, "x"], ["no", "", "x"]], drop=True)
     assert table.n == 4
@@ -64,12 +58,12 @@ def test_dropped_rows_are_counted_in_a_note(tmp_path: Path) -> None:
         loaded(tmp_path, [["", 34, "x"]], drop=True)
 
 
-def test_reports_may_be_numbers() -> None:
+def test_reports_may_be_numbers():
     assert list(codes_of(typed(pd.Series(["1.0", "0"])), ["0", "1"], "q")) == [1, 0]
     assert list(codes_of(pd.Series([True, False]), ["false", "true"], "q")) == [1, 0]
 
 
-def test_each_group_of_rows_has_its_matrix(tmp_path: Path) -> None:
+def test_each_group_of_rows_has_its_matrix(tmp_path):
     parts = [{"rows": {"place": one}, "design": "warner", "p": p} for one, p in (("1", "0.7"), ("2", "0.9"))]
     text = design(armed={"matrices": parts})
     column = at_places(tmp_path, [1, 2], text).private["armed"]
@@ -82,7 +76,7 @@ IDS = [12345678901230001 + place for place in range(32)]
 
 
 @pytest.mark.attack(19)
-def test_long_ids_stay_apart(tmp_path: Path) -> None:
+def test_long_ids_stay_apart(tmp_path):
     """Clinics have ids of seventeen digits, of which float64 would make neighbours equal."""
     table = at_places(tmp_path, IDS)
     analysis = assemble(table, "armed ~ 1 + (1 | place)")
@@ -96,7 +90,7 @@ def test_long_ids_stay_apart(tmp_path: Path) -> None:
     assert len(np.unique(codes)) == 2 * len(IDS)
 
 
-def test_blank_cells_are_read_alike_in_csv_and_parquet(tmp_path: Path) -> None:
+def test_blank_cells_are_read_alike_in_csv_and_parquet(tmp_path):
     (tmp_path / "one.csv").write_text("armed\nno\n\nyes\n\n\n")
     assert read_frame(str(tmp_path / "one.csv"))["armed"].isna().tolist() == [False, True, False]
     cells = ["A", "A ", "", " ", None, "B"]
@@ -108,10 +102,10 @@ def test_blank_cells_are_read_alike_in_csv_and_parquet(tmp_path: Path) -> None:
 
 @pytest.mark.attack(19)
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None:
+def test_label_that_looks_blank_stays_a_label(kind, tmp_path):
     """NA is Namibia in a study's census, and a report of a design; neither may be dropped as missing."""
 
-    def saved(name: str, **columns: list[object]) -> str:
+    def saved(name, **columns):
         path, frame = str(tmp_path / f"{name}.{kind}"), pd.DataFrame(columns)
         frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
         return path
@@ -126,7 +120,7 @@ def test_label_that_looks_blank_stays_a_label(kind: str, tmp_path: Path) -> None
     assert read.private["armed"].codes.tolist() == [0, 1, 1]
 
 
-OF_ARMED = read_design(design(armed={}))
+OF_ARMED = read_design(DESIGN)
 AGES = np.arange(20, 100)
 FRAME = pd.DataFrame(
     {"armed": ["no", "yes"] * 40, "age": AGES, "kids": AGES % 7, "year": 1995 + AGES % 11, "count": 1}
@@ -135,7 +129,7 @@ FRAME = pd.DataFrame(
 
 @pytest.mark.attack(17)
 @pytest.mark.parametrize("kind", ["uint8", "float16", "uint8[pyarrow]"])
-def test_small_integers_do_not_wrap_around(kind: str) -> None:
+def test_small_integers_do_not_wrap_around(kind):
     """Ages come as bytes, whose squares would be wrong without a message, in tables and censuses."""
     small = FRAME.astype({"age": kind, "kids": kind, "count": kind})
     formula = "armed ~ I(age**2) + age:kids + (I(age*kids) | year)"
@@ -165,7 +159,7 @@ DATES = pd.Timestamp("2026-01-01") + pd.to_timedelta(AGES, unit="D")
         ([Decimal(2**53), Decimal(1)] * 40, "table.too_many_digits"),
     ],
 )
-def test_cells_that_are_neither_numbers_nor_levels_are_refused(values: Any, code: str) -> None:
+def test_cells_that_are_neither_numbers_nor_levels_are_refused(values, code):
     frame = FRAME.assign(age=values)
     with raises(InputError, code, "column age") as error:
         survey_of(frame, OF_ARMED)
@@ -173,7 +167,7 @@ def test_cells_that_are_neither_numbers_nor_levels_are_refused(values: Any, code
     assert survey_of(frame, OF_ARMED, ["armed", "kids"]).n == 80
 
 
-def test_exact_decimals_are_numbers_and_numbers_as_text_are_noted() -> None:
+def test_exact_decimals_are_numbers_and_numbers_as_text_are_noted():
     frame = pd.DataFrame({"x": [Decimal(20), None], "y": ["20", "30"]})
     assert as_taken(frame, ["x"])["x"].dtype == np.float64
     (note,) = notes_of(frame, ["y"])

@@ -28,7 +28,6 @@ def of_rows(column: Private) -> np.ndarray:
 
 @pytest.fixture(scope="module")
 def waves():
-    """Two versions of a study, whose noise is another."""
     first, second = study_of(EVER, JOB), study_of(studies.YES_NO, JOB, version=2)
     return {"2024": (first, reports_of(first, 70, 1)), "2025": (second, reports_of(second, 90, 2))}
 

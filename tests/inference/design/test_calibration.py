@@ -46,8 +46,6 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize(("walks", "ok", "says"), [(8, True, "20%"), (30, False, "75%")])
 def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
-    """A random walk in place of some chains."""
-
     def stuck(question, cells, *_options, **_clip):
         random = np.random.default_rng(crc32(b"0 ever"))
         found = random.random((len(cells), job.DRAWS))

@@ -1,9 +1,5 @@
 """Plans of formulas: widths match theory and fits, and mistakes are rejected."""
 
-import re
-import shlex
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -18,18 +14,14 @@ from inference.design.information import HALF
 from inference.design.simulated_posteriors import posterior_draws
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
-from ldpkit.cli import main
 from schemas import Study
 from tests import studies
-from tests.inference.analyses.simulated import forced, rolled
+from tests.inference.analyses.simulated import design, forced, rolled
 from tests.kit.errors import raises
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
 PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "age", "bounds": ["18", "99"], "step": "1"}]
 STUDY = Study(studies.document(studies.YES_NO, studies.NUMBER, studies.RECORD, public=PUBLIC))
-DICE = read_design(
-    '{"format": "ldpkit.design/1", "columns": {"armed": {"design": "forced", "yes": "1/6", "no": "1/6"}}}'
-)
+DICE = read_design(design(armed={"design": "forced", "yes": "1/6", "no": "1/6"}))
 
 
 def test_width_of_log_odds_matches_theory():
@@ -110,33 +102,3 @@ def test_formula_or_truth_that_cannot_be_planned_is_rejected(formula, truth, cod
 def test_wrong_table_of_people_is_rejected(columns, code):
     with raises(InputError, code):
         plan_formula(STUDY, "ever ~ region", pd.DataFrame(columns), [1000])
-
-
-def section(title):
-    return GUIDE.split(f"## {title}\n")[1].split("\n## ")[0]
-
-
-def test_plans_in_guide_print_stated_numbers(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (program,) = re.findall(r"^```python\n(.*?)^```", GUIDE, flags=re.M | re.S)
-    exec(compile(program, "survey.py", "exec"), {})
-    design, *_ = re.findall(r"^```json\n(.*?)^```", section("A survey done with dice"), flags=re.M | re.S)
-    (tmp_path / "design.json").write_text(design)
-    (tmp_path / "study.json").write_text(STUDY.to_json())
-    of_dice, of_study = re.findall(r"^ldpkit (plan .*)$", section("How many people?"), flags=re.M)
-    assert main(shlex.split(of_dice)) == 0
-    printed = capsys.readouterr().out
-    said = " ".join(section("How many people?").split())
-    half = re.findall(r"^  married +\S+ +(\S+)", printed, flags=re.M)[0]
-    odds = re.findall(r"odds ratio × or ÷ +\S+ +(\S+)", printed)[1]
-    (for_width,) = re.findall(r"± 0.3, married: about ([\d,]+) people", printed)
-    (for_power,) = re.findall(r"power 0.9, married: about ([\d,]+) people", printed)
-    for words in (
-        f"± {float(half):.2f}",
-        f"by {float(odds):.2f}",
-        f"that {for_width} give ± 0.3",
-        f"that {for_power} find",
-    ):
-        assert words in said
-    assert main(shlex.split(of_study.replace("--out plan", "--out second"))) == 0
-    assert "equally likely" in capsys.readouterr().out

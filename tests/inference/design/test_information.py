@@ -149,8 +149,6 @@ def test_power_of_difference_near_zero_matches_enumeration():
     posteriors = stats.beta.pdf(shares, 1, 1) * stats.binom.pmf(np.arange(1001)[:, None], 1000, support)
     posteriors /= posteriors.sum(axis=1, keepdims=True)
     is_found = np.cumsum(posteriors, axis=1) @ posteriors.T >= 0.95
-    low, high = (
-        stats.binom.pmf(np.arange(1001), 1000, float(own.q) + float(own.p - own.q) * share)
-        for share in (0.02, 0.1)
-    )
+    p, q = float(own.p), float(own.q)
+    low, high = (stats.binom.pmf(np.arange(1001), 1000, q + (p - q) * share) for share in (0.02, 0.1))
     assert planned.power("1", "p: 0.1 − 0.02") == pytest.approx([low @ is_found @ high], abs=0.03)

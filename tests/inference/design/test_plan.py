@@ -157,10 +157,8 @@ def test_invalid_option_is_rejected_in_one_line(tmp_path, capsys, options, code,
 def test_sample_one_study_has_fewer_answers_per_question():
     """Four times the devices that one question needs, where each device answers one of four."""
     questions = [{**studies.YES_NO, "id": f"q{i}"} for i in range(4)]
-    one, alone = (
-        Study(studies.document(*questions, sample_one_question=True)),
-        Study(studies.document(*questions[:1])),
-    )
+    one = Study(studies.document(*questions, sample_one_question=True))
+    alone = Study(studies.document(*questions[:1]))
     found = plan(one, "q0", [4000], ["1"], {"p": 0.3}).half_widths["1"]["p"]
     assert found == pytest.approx(plan(alone, "q0", [1000], ["1"], {"p": 0.3}).half_widths["1"]["p"])
     with raises(InputError, "plan.too_few_devices", "3 devices", "1 of 4"):
@@ -180,10 +178,8 @@ def test_simulated_total_matches_sum_of_devices(name):
     """To half a grid unit a person, a millionth of one device's noise."""
     count, zeros = 200, NotForRealAnswers(bytes)
     question = build_study(name).questions[0]
-    mechanism = mechanism_for(question)
-    answers = family_of(question).simulate(
-        question, prior_truths(question, 1, 5)[0], count, np.random.default_rng(5)
-    )
+    mechanism, (truth,) = mechanism_for(question), prior_truths(question, 1, 5)
+    answers = family_of(question).simulate(question, truth, count, np.random.default_rng(5))
     noise = np.asarray(normal(mechanism.size, zeros))
     people = answers.tolist() if not isinstance(answers, dict) else DataFrame(answers).to_dict("records")
     words = b"".join(mechanism.noisy_vector(mechanism.quantise(answer), zeros) for answer in people)

@@ -111,7 +111,6 @@ PLAIN = {
 
 
 def records(n, slope, sd=0.3):
-    """Two features and a response that they explain but for an sd of 0.1."""
     random = np.random.default_rng(0)
     x = random.normal(0, sd, (n, 2))
     return {"a": x[:, 0], "b": x[:, 1], "rate": slope * x.sum(axis=1) + random.normal(0, 0.1, n)}

@@ -83,13 +83,8 @@ def test_chains_on_ridge_mix_to_the_posterior_of_the_original_coordinates():
 def test_only_answers_at_a_bound_are_noted():
     middles = np.array([-0.05, 0.005, 0.5, 0.985, 1.05])
     # The last has so much noise that it does not tell.
-    for cell, noise, bound in (
-        (2, 0.001, None),
-        (1, 0.003, 0),
-        (3, 0.001, None),
-        (4, 0.001, 1),
-        (4, 0.1, None),
-    ):
+    cases = (2, 0.001, None), (1, 0.003, 0), (3, 0.001, None), (4, 0.001, 1), (4, 0.1, None)
+    for cell, noise, bound in cases:
         assert bound_met(middles, np.eye(5)[cell], noise) == bound
     assert model_at(0.5).notes == ()
     assert model_at(0.5).sampling.coordinates is IDENTITY
@@ -102,12 +97,10 @@ PEOPLE = 4000
 
 
 def drinks(random, n):
-    """Four in ten are zero."""
     return np.clip(np.where(random.random(n) < 0.4, 0, random.gamma(1.5, 8, n)), 0, 50)
 
 
 def summed(question, answers):
-    """A study of this sum, and the summary of these answers."""
     protocol = {"name": "secure_sum", "nodes": ADDRESSES, "devices": PEOPLE, "max_faulty": 0}
     (asked,) = (study := Study(studies.document(question, protocol=protocol))).questions
     total = exact_total(asked, mechanism_for(asked), answers, True)
@@ -164,8 +157,6 @@ def test_normal_fit_largely_below_zero_notes_the_plain_mean(crowded):
 
 
 NO_MODEL = {key: value for key, value in studies.NUMBER.items() if key != "model"}
-
-
 ASKED = {**NO_MODEL, "bounds": ["0", "1"], "mechanism": {"name": "laplace", "epsilon": "4"}}
 
 
@@ -226,16 +217,15 @@ def test_truth_of_free_model_cannot_be_stated():
     assert completed(question, truth, {}) == truth
 
 
-def expected_cells(law, epsilon=4.0):
+def expected_cells(law):
     """Probabilities of cells of reports under a law clipped to 0 … 1, by a fine sum; and the channel."""
     edges = np.linspace(0, 1, 257)
     fine = np.linspace(0, 1, 2001)
-    masses = np.diff(np.concatenate([[0.0], law.cdf(fine[:-1] + 0.00025), [1.0]]))
+    masses = np.diff(law.cdf(fine[:-1] + 0.00025), prepend=0, append=1)
 
     def seen(answers):
-        below = stats.laplace.cdf(edges, answers[:, None], 1 / epsilon)
-        rest = np.zeros((len(answers), 1))
-        return np.diff(np.concatenate([rest, below, rest + 1], axis=1), axis=1)
+        below = stats.laplace.cdf(edges, answers[:, None], 0.25)
+        return np.diff(below, axis=1, prepend=0, append=1)
 
     return masses @ seen(fine), seen(np.linspace(0, 1, 65))
 

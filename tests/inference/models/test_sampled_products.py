@@ -10,15 +10,8 @@ from scipy import stats
 
 from inference.design.calibration import calibrate, covered
 from inference.likelihoods.regression.products import SignPatterns, sign_table
-from inference.models import family_of, model_for
+from inference.models import family_of, leveled_cells, model_for
 from inference.models.base import Fit, Truth
-from inference.models.leveled_cells import (
-    levels_of,
-    line_in_cells,
-    logistic_response,
-    second_moments,
-    shares_of_cells,
-)
 from inference.models.regression import Regression, Scale
 from inference.models.regressions import perturbed_counts
 from inference.models.sampled_products import FEWEST_REPORTS, cell_probabilities, counted_signs, few_reports
@@ -133,7 +126,7 @@ def test_slopes_of_binned_number_are_unbiased(law, intercept, slope):
     """
     question = question_of(EIGHTHS)
     mechanism = mechanism_for(question)
-    (field,) = levels_of(mechanism)
+    (field,) = leveled_cells.levels_of(mechanism)
     answers = law.ppf((np.arange(100_000) + 0.5) / 100_000)
     codes = field.codes[np.searchsorted(np.linspace(-0.75, 0.75, 7), answers)]
     known = np.column_stack([np.ones(len(answers)), codes])
@@ -151,13 +144,13 @@ def test_slopes_of_binned_number_are_unbiased(law, intercept, slope):
 def test_transform_matches_enumeration():
     question = question_of(JOB, {**EIGHTHS, "cuts": ["-0.2", "0.5"]}, {"ask": "yes_no"})
     mechanism = mechanism_for(question)
-    fields = levels_of(mechanism)
+    fields = leveled_cells.levels_of(mechanism)
     random = np.random.default_rng(1)
     with jax.enable_x64(True):
-        law = np.asarray(shares_of_cells(fields, random.normal(size=5), random.normal(size=8)))
+        law = np.asarray(leveled_cells.shares_of_cells(fields, random.normal(size=5), random.normal(size=8)))
         line = Regression(0.3, np.array([1.0, -0.5, 2.0, 0.7]))
-        told = np.asarray(logistic_response(*line_in_cells(fields, law, line)))
-        found = np.asarray(second_moments(fields, law, told, 1.0))
+        told = np.asarray(leveled_cells.logistic_response(*leveled_cells.line_in_cells(fields, law, line)))
+        found = np.asarray(leveled_cells.second_moments(fields, law, told, 1.0))
     second = np.zeros_like(found)
     for job, age, married in product(range(3), range(3), range(2)):
         answers = {"f0": JOB["choices"][job], "f1": (-0.6, 0.1, 0.9)[age], "f2": bool(married)}

@@ -23,6 +23,8 @@ from tests.statistics import FALSE_ALARM
 
 NORMAL = stated("normal", loc=31, scale=2)
 STUDENT = stated("student_t", degrees_of_freedom=4, loc=31, scale=2)
+LOG_NORMAL = stated("log_normal", loc=1.5, scale=0.5)
+DIRICHLET = stated("dirichlet", concentration=["4", "1", "2"])
 
 
 def stating(template, **prior):
@@ -31,37 +33,19 @@ def stating(template, **prior):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("template", "name", "prior", "parameter", "law"),
+    ("template", "prior", "parameter", "law"),
     [
-        (studies.AGE, "mean", NORMAL, "mean", stats.norm(31, 2)),
-        (studies.AGE, "mean", STUDENT, "mean", stats.t(4, 31, 2)),
-        (
-            studies.AGE,
-            "sd",
-            stated("log_normal", loc=1.5, scale=0.5),
-            "sd",
-            stats.lognorm(0.5, scale=np.exp(1.5)),
-        ),
-        (studies.NUMBER, "rate", stated("gamma", shape=3, rate=10), "rate", stats.gamma(3, scale=0.1)),
-        (studies.YES_NO, "p", stated("uniform", low=0.1, high=0.4), "p", stats.uniform(0.1, 0.3)),
-        (
-            studies.CHOICE,
-            "p",
-            stated("dirichlet", concentration=["4", "1", "2"]),
-            "p[student]",
-            stats.beta(4, 3),
-        ),
-        (
-            studies.LINEAR,
-            "coefficients",
-            {"age": stated("normal", loc=0.1, scale=0.05)},
-            "coefficient[age]",
-            stats.norm(0.1, 0.05),
-        ),
+        (studies.AGE, {"mean": NORMAL}, "mean", stats.norm(31, 2)),
+        (studies.AGE, {"mean": STUDENT}, "mean", stats.t(4, 31, 2)),
+        (studies.AGE, {"sd": LOG_NORMAL}, "sd", stats.lognorm(0.5, scale=np.exp(1.5))),
+        (studies.NUMBER, {"rate": stated("gamma", shape=3, rate=10)}, "rate", stats.gamma(3, scale=0.1)),
+        (studies.YES_NO, {"p": stated("uniform", low=0.1, high=0.4)}, "p", stats.uniform(0.1, 0.3)),
+        (studies.CHOICE, {"p": DIRICHLET}, "p[student]", stats.beta(4, 3)),
+        (studies.LINEAR, {"coefficients": {"age": NORMAL}}, "coefficient[age]", stats.norm(31, 2)),
     ],
 )
-def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, name, prior, parameter, law):
-    question = studies.question_of(stating(template, **{name: prior}))
+def test_a_stated_prior_is_the_law_of_the_reported_parameter(template, prior, parameter, law):
+    question = studies.question_of(stating(template, **prior))
     empty = Summary.empty(Study(studies.document())).questions[question.id]
     model = model_for(question, empty)
     draws = np.ravel(model.parameters(sample_prior(model, seed=5))[parameter])
@@ -104,25 +88,17 @@ def test_python_priors_replace_priors_of_study():
     assert priors_of(question)["mean"]["loc"] == 31.0
 
 
+LINE = {"coefficients": {"height": NORMAL}}
+PAIR = {"p": {"distribution": "dirichlet", "concentration": [1, 2]}}
+
+
 @pytest.mark.parametrize(
     ("template", "priors", "code", "field", "fact"),
     [
         (studies.AGE, {"median": NORMAL}, "study.invalid", "model.prior.median", "mean, refused, sd"),
         (studies.AGE, {"mean": {**NORMAL, "scale": -1}}, "study.invalid", "model.prior.mean.scale", "-1"),
-        (
-            studies.LINEAR,
-            {"coefficients": {"height": NORMAL}},
-            "study.prior_invalid",
-            "rating.model.prior.coefficients.height",
-            "height",
-        ),
-        (
-            studies.CHOICE,
-            {"p": {"distribution": "dirichlet", "concentration": [1, 2]}},
-            "study.prior_invalid",
-            "occupation.model.prior.p.concentration",
-            "3",
-        ),
+        (studies.LINEAR, LINE, "study.prior_invalid", "rating.model.prior.coefficients.height", "height"),
+        (studies.CHOICE, PAIR, "study.prior_invalid", "occupation.model.prior.p.concentration", "3"),
     ],
 )
 def test_bad_priors_in_python_are_refused(template, priors, code, field, fact):

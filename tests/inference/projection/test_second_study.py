@@ -9,20 +9,8 @@ import numpy as np
 import pytest
 
 from inference.models.holder_regression import holder_statistics
-from inference.projection import thresholds
-from inference.projection.second_study import (
-    field_spread,
-    moments_of,
-    rest_of_budget,
-    second_study,
-)
-from inference.projection.thresholds import (
-    MOST_BIAS,
-    Auxiliary,
-    Projection,
-    data_sets,
-    find_thresholds,
-)
+from inference.projection import second_study, thresholds
+from inference.projection.thresholds import MOST_BIAS, Auxiliary, Projection, data_sets, find_thresholds
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError, StudyError
 from schemas import Study
@@ -79,7 +67,7 @@ def test_second_study_keeps_words_units_languages_and_sections(tmp_path):
     ever = {"id": "ever", "text": WORDS, **QUESTIONS["ever"]}
     study = Study({**document, "questions": [question, ever], "sections": [work, before]})
     write_posterior(study, tmp_path)
-    again, _ = second_study(study, tmp_path, "again")
+    again, _ = second_study.second_study(study, tmp_path, "again")
     kept = [deepcopy(each) for each in (again.document, {**document, "sections": [work]})]
     for each in kept:
         (asked,) = each["questions"]
@@ -98,7 +86,7 @@ def test_second_study_keeps_words_units_languages_and_sections(tmp_path):
 
 @pytest.mark.parametrize("share", ["0.3", "0.999"])
 def test_the_rest_is_rounded_down(share):
-    found = rest_of_budget(first_study(("0.1", "1e-8", share)).questions[0])
+    found = second_study.rest_of_budget(first_study(("0.1", "1e-8", share)).questions[0])
     left = (1 - Fraction(share)) / Fraction(share)
     for value, spent in zip(found, ("0.1", "1e-8")):
         exact = left * Fraction(spent)
@@ -108,19 +96,19 @@ def test_the_rest_is_rounded_down(share):
 def test_an_uncertain_posterior_widens_the_bounds(tmp_path):
     study = first_study()
     rows = write_posterior(study, tmp_path, uncertainty=3.0)
-    mean, sd = field_spread(study.questions[0].features[0], rows)
+    mean, sd = second_study.field_spread(study.questions[0].features[0], rows)
     assert (mean, sd) == (1.0, pytest.approx(sqrt(3.5**2 + 9)))
 
 
 def test_a_posterior_of_another_study_is_refused(tmp_path):
     write_posterior(first_study(), tmp_path)
     with raises(InputError, "derive.posterior_of_other_study"):
-        second_study(first_study(("0.3", "2e-7", "0.2")), tmp_path, "again")
+        second_study.second_study(first_study(("0.3", "2e-7", "0.2")), tmp_path, "again")
     (tmp_path / "posterior.json").write_text("{}")
     with raises(InputError, "derive.no_posterior", "spread"):
-        second_study(first_study(), tmp_path, "again")
+        second_study.second_study(first_study(), tmp_path, "again")
     with raises(InputError, "derive.no_marginals_question", "marginals"):
-        second_study(build_study("rating"), tmp_path, "again")
+        second_study.second_study(build_study("rating"), tmp_path, "again")
 
 
 # Mean, sd, and bounds that are several times too wide.
@@ -155,7 +143,7 @@ def reports_of_tables(study, sizes, seed=1):
 def moments(study, sizes, seed=1):
     (question,) = study.questions
     part = summarize(study, reports_of_tables(study, sizes, seed)).questions["stay"]
-    return moments_of(question, holder_statistics(mechanism_for(question), part), sum(sizes))
+    return second_study.moments_of(question, holder_statistics(mechanism_for(question), part), sum(sizes))
 
 
 def test_moments_match_all_records_within_uncertainty():
@@ -181,7 +169,7 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
     centre = {"centre": {"distribution": "normal", "loc": "70", "scale": "5"}}
     study = holder_study({**prior, **centre}, count_share="0.1")
     path = reports_file(study, [200_000, 100_000], tmp_path)
-    found, (projected,) = second_study(study, path, "again", seed=3)
+    found, (projected,) = second_study.second_study(study, path, "again", seed=3)
     question = found.questions[0]
     assert (found.id, found.version, found.respondent, question.ask) == ("again", 1, "holder", "table")
     assert question.mechanism.name == "table_statistics"
@@ -195,7 +183,7 @@ def test_the_second_study_spends_the_rest_on_narrower_bounds(tmp_path):
         assert (high - low) / 2 == pytest.approx(threshold * sd, rel=0.2)
         assert (low + high) / 2 == pytest.approx(mean, abs=0.5 * sd)
     mechanism_for(question)
-    again, _ = second_study(study, path, "again", seed=3)
+    again, _ = second_study.second_study(study, path, "again", seed=3)
     assert again.to_json() == found.to_json()
 
 
@@ -208,7 +196,7 @@ def test_study_that_cannot_be_projected_is_rejected(tmp_path):
     study = holder_study()
     path = reports_file(study, [100], tmp_path)
     with raises(InputError, "derive.no_budget_share", study.id):
-        second_study(holder_study(share=None), path, "again")
+        second_study.second_study(holder_study(share=None), path, "again")
 
 
 def central_noise(sigma=4.22):

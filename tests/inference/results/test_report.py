@@ -27,8 +27,6 @@ STUDY = Study(
         {**studies.ONE_OF, "choices": HOSTILE},
     )
 )
-
-
 EVER = learnt(STUDY, "ever", ["p"])
 COLOUR = learnt(STUDY, "colour", [f"p[{label}]" for label in HOSTILE])
 

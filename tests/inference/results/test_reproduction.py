@@ -26,7 +26,6 @@ WHOLE: dict[str, Any] = {"study_digest": "x", "questions": {"ever": EVER}}
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study, its reports, and a fit of them."""
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     (folder / "answers.csv").write_text("ever\n" + "no\nyes\nyes\n" * 200)
