@@ -13,6 +13,7 @@ from sqlalchemy import func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
+from collector.db import Database
 from collector.limiter import log_throttled
 from collector.models import AuditRow
 from collector.problems import ProblemError
@@ -45,18 +46,27 @@ def record(session: Session, key: str, action: str, study: str | None = None, de
 
 def record_once(session: Session, key: str, action: str, study: str, what: str, count: str = "") -> None:
     """Write a line unless one of today begins with the same: work in several parts writes its first count."""
-    same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
-    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(what, autoescape=True)).limit(1)
-    if session.execute(statement).first() is None:
+    if not _is_recorded(session, key, action, study, what):
         record(session, key, action, study, what + count)
 
 
-def record_daily(act: Act, key: str, action: str, study: str, detail: str = "") -> None:
+def record_daily(database: Database, act: Act, key: str, action: str, study: str, detail: str = "") -> None:
     """Write a line about a frequent action once a day. If that fails, the action is not undone."""
     try:
+        # Most requests find today's line, and do not wait for the writer.
+        with database.read() as session:
+            if _is_recorded(session, key, action, study, detail):
+                return
         act(lambda session: record_once(session, key, action, study, detail))
     except (SQLAlchemyError, ProblemError):
         log_throttled(logging.ERROR, "a line of the audit log cannot be written")
+
+
+def _is_recorded(session: Session, key: str, action: str, study: str, what: str) -> bool:
+    """Return True if a line of today begins so."""
+    same = (AuditRow.at == _now(), AuditRow.key == key, AuditRow.action == action, AuditRow.study == study)
+    statement = select(AuditRow.id).where(*same, AuditRow.detail.startswith(what, autoescape=True)).limit(1)
+    return session.execute(statement).first() is not None
 
 
 def _now() -> str:

@@ -86,7 +86,7 @@ class Collector:
         most = BODIES_IN_PARSING * settings.body_limit
         self.parsing = _room(most, PARSING_PATIENCE, "too much is being read")
         self.exports = _room(MOST_EXPORTS, 0.0, f"{MOST_EXPORTS} exports are being read")
-        self.upkeep = _room(1, 0.0, "the upkeep is under way")
+        self.upkeep_room = _room(1, 0.0, "the upkeep is under way")
 
     def _read_studies(self) -> list[StudyOverview]:
         with self.database.read() as session:

@@ -153,7 +153,7 @@ cast(Table, ReportRow.__table__).add_is_dependent_on(cast(Table, StudyRow.__tabl
 
 
 class SumsRow(Base):
-    """A share of a version's running summary: see store.py and reports/rules.py."""
+    """A share of a version's running summary: see reports/sums.py."""
 
     __tablename__ = "sums"
     __table_args__ = (ForeignKeyConstraint(["study", "version"], ["documents.study", "documents.version"]),)

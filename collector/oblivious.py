@@ -83,11 +83,10 @@ class GatewayKeys:
             stored = json.loads(read_bytes(path))
             if stored["format"] != FORMAT:
                 raise ValueError
-            keys = {key["number"]: bytes.fromhex(key["x25519"]) for key in stored["keys"]}
-            if not 1 <= len(keys) == len(stored["keys"]) <= MOST_KEYS or not {*keys} <= {*range(IDS)}:
+            keys = tuple(_read_key(**key) for key in stored["keys"])
+            if not 1 <= len({key.number for key in keys}) == len(keys) <= MOST_KEYS:
                 raise ValueError
-            private = X25519PrivateKey.from_private_bytes
-            return cls(tuple(GatewayKey(number, private(key)) for number, key in keys.items()))
+            return cls(keys)
         except (ValueError, KeyError, TypeError):
             raise InputError(
                 f"{path} is no file of a gateway's keys: `ldpkit ohttp FILE --rotate` makes a new one",
@@ -134,6 +133,12 @@ class GatewayKeys:
     def _text(self) -> str:
         keys = [{"number": key.number, "x25519": key.private.private_bytes_raw().hex()} for key in self.keys]
         return json.dumps({"format": FORMAT, "keys": keys})
+
+
+def _read_key(number: object, x25519: str) -> GatewayKey:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < IDS:
+        raise ValueError
+    return GatewayKey(number, X25519PrivateKey.from_private_bytes(bytes.fromhex(x25519)))
 
 
 class Gateway:

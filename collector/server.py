@@ -35,6 +35,7 @@ THREADS = 64
 
 def serve_collector(
     settings: Settings,
+    *,
     host: str,
     port: int,
     workers: int,

@@ -72,10 +72,10 @@ function ofStudy({ spent, reports }, origin, studyId) {
 export function told({ spent, reports }, budget) {
   const studies = {};
   for (const row of [...spent, ...reports]) (studies[`${row.study} ${row.origin}`] ??= []).push(row);
-  return { limit: nearest(budget.epsilon), ...sumOf(spent), studies: Object.values(studies).map(toldTo) };
+  return { limit: nearest(budget.epsilon), ...sumOf(spent), studies: Object.values(studies).map(disclosureOf) };
 }
 
-function toldTo(all) {
+function disclosureOf(all) {
   const [{ study, origin }] = all;
   const rows = all.filter(({ question }) => question);
   const { title = study, owner = "" } = rows.at(-1) ?? {};

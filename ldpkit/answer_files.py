@@ -34,7 +34,8 @@ NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 
 def read_answers(
     study: Study,
-    table: "str | pd.DataFrame",
+    frame: "pd.DataFrame",
+    name: str,
     refusals: bool = False,
     codebook: "Codebook | None" = None,
     note: Callable[[str], None] = lambda _: None,
@@ -43,7 +44,8 @@ def read_answers(
 
     Args:
         study: the study; other columns of the table are ignored, with a note.
-        table: the table, or the path of its file, in a format of `summaries.people.files`.
+        frame: the table, as `summaries.people.files.read_frame` reads a file.
+        name: the table's name, for errors.
         refusals: treat a blank cell as a refusal if the question offers it. None is a refusal.
         codebook: what columns mean.
         note: receives one line with the columns that are ignored.
@@ -52,12 +54,7 @@ def read_answers(
         InputError: an answer is wrong, or looks odd; the error names the row, never the value.
     """
     from summaries.people.codebook import stated
-    from summaries.people.files import read_frame
 
-    if isinstance(table, str):
-        frame, name = read_frame(table), os.path.basename(table)
-    else:
-        frame, name = table, "the table"
     # 1. Refuse what the columns may not mean.
     expected, columns = all_columns(study), [str(column) for column in frame.columns]
     for column in expected:

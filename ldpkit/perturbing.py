@@ -78,7 +78,10 @@ def perturb_file(
             problem = f"{name}: {error.field}: {error.problem}"
             raise InputError(problem, code="answer.table_invalid") from None
     else:
-        rows = read_answers(study, answers_path, refusals, codebook, note)
+        from summaries.people.files import read_frame
+
+        frame, name = read_frame(answers_path), os.path.basename(answers_path)
+        rows = read_answers(study, frame, name, refusals, codebook, note)
         reports = _reports_of_people(study, mechanisms, answers_path, rows, clipped)
     with replacing(reports_path, is_new=True, mode=0o600) as file:
         for count, report in enumerate(reports, 1):
@@ -118,7 +121,7 @@ def perturb(
     """
     mechanisms = _mechanisms_for(study)
     frame = answers.to_pandas() if hasattr(answers, "to_pandas") else answers
-    rows = read_answers(study, frame, refusals, codebook)
+    rows = read_answers(study, frame, "the table", refusals, codebook)
     return list(_reports_of_people(study, mechanisms, "the table", rows, ClippedCount()))
 
 

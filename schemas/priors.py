@@ -52,8 +52,8 @@ class _Concentration:
         return (self.each if isinstance(value, list) else POSITIVE_DECIMAL).read(value, path, error)
 
     def json_schema(self) -> dict[str, Any]:
-        one, each = POSITIVE_DECIMAL.json_schema(), self.each.json_schema()
-        return {"oneOf": [one, each, *POSITIVE.json_schema()["oneOf"]]}
+        number, listed = POSITIVE_DECIMAL.json_schema(), self.each.json_schema()
+        return {"oneOf": [number, listed, *POSITIVE.json_schema()["oneOf"]]}
 
 
 CONCENTRATION = _Concentration()

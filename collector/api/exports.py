@@ -53,7 +53,7 @@ def export_reports(study_id: str, format: str | None, after: bytes | None, delet
     response.headers[WITHDRAWN_HEADER] = str(withdrawn)
     response.call_on_close(parts.close)
     key, before = acting_key().name, f"{withdrawn} withdrawn before"
-    audit_log.record_daily(collector.writer.act, key, audit_log.EXPORT, study_id, before)
+    audit_log.record_daily(collector.database, collector.writer.act, key, audit_log.EXPORT, study_id, before)
     return response
 
 
@@ -81,7 +81,9 @@ def read_summary(study_id: str, version: int | None) -> Response:
     with collector.database.read() as session:
         kept = sums.read(session, document.study, document.version, rules.tally.size)
     # 3. The answer.
-    audit_log.record_daily(collector.writer.act, acting_key().name, "read summary", study_id)
+    audit_log.record_daily(
+        collector.database, collector.writer.act, acting_key().name, "read summary", study_id
+    )
     response = make_response(rules.tally.summary(kept).to_json())
     response.content_type = "application/json"
     response.add_etag()

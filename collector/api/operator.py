@@ -130,7 +130,7 @@ def keep_up(body: dict[str, Any]) -> Response:
         stated = "" if day is None else f"as of {day}, which the operator stated"
         audit_log.record(session, by, "upkeep", detail=stated)
 
-    with collector.upkeep.hold():
+    with collector.upkeep_room.hold():
         collector.writer.act(begin)
         try:
             with _without_hurry(collector) as database:

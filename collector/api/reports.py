@@ -149,5 +149,5 @@ def withdraw_by(
     collector = current_collector()
     withdraw(collector, study_id, report_id, key is None, refuse)
     if key is not None:
-        record_daily(collector.writer.act, key.name, "delete reports", study_id)
+        record_daily(collector.database, collector.writer.act, key.name, "delete reports", study_id)
     return jsonify(id=report_id.hex(), result="withdrawn")

@@ -86,14 +86,14 @@ class Transcript:
         ids = self.drawing.chosen(study)
         words = np.zeros(size // 8, dtype="<u8")
         for index, (part, node) in enumerate(zip(self.sums, study.protocol.nodes)):
-            statement, place = part.statement, f"node {index}"
+            statement, field = part.statement, f"node {index}"
             statement.check(node.signing_key)
             if statement.subject != ("sum", study.id, study.digest, index, len(ids), set_digest(ids)):
                 problem = "speaks of another study or node, or not of the drawn set"
-                raise StatementError(place, problem, code="statement.other_set")
+                raise StatementError(field, problem, code="statement.other_set")
             if len(part.total) != size or sha256(part.total).hexdigest() != statement.total:
                 problem = "its sum differs from its signed sum"
-                raise StatementError(place, problem, code="statement.wrong_sum")
+                raise StatementError(field, problem, code="statement.wrong_sum")
             words += np.frombuffer(part.total, dtype="<u8")
         return _summary(study, len(ids), words.astype("<i8"))
 

@@ -27,12 +27,12 @@ HALF_WIDTH = {"laplace": log(100 / (100 - MOST)), "gaussian": 1.6448536269514722
 class Hundred(NamedTuple):
     """The sentence, and what its picture shows.
 
-    told: the number of reports that tell the truth. start: where the range of most reports begins for an
+    truthful: the number of reports that tell the truth. start: where the range of most reports begins for an
     answer mid-way between the bounds, in parts of their distance; it ends as far from the other bound.
     """
 
     sentence: str
-    told: int = 0
+    truthful: int = 0
     start: float = 0.0
 
 

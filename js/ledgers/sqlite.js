@@ -17,9 +17,16 @@ const BYTES = "\0bytes ";
 
 /** Return {read, write} on a connection of the ledger's own, whose functions are synchronous. */
 export function sqliteLedger({ execute, first, run }) {
+  // With SQLite's own words for what went wrong, which hold nothing of what is kept.
+  const unusable = (error) => orElse("ledger", error?.errstr)(error);
+
   function inTransaction(work) {
     try {
       execute(`${DURABLE}; BEGIN IMMEDIATE`);
+    } catch (error) {
+      return unusable(error);
+    }
+    try {
       const result = work();
       execute("COMMIT");
       return result;
@@ -29,8 +36,7 @@ export function sqliteLedger({ execute, first, run }) {
       } catch {
         // SQLite did already, as it does on a full disk.
       }
-      // With SQLite's own words for it, which hold nothing of what is kept.
-      return orElse("ledger", error?.errstr)(error);
+      return unusable(error);
     }
   }
 

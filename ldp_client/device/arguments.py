@@ -29,8 +29,7 @@ def checked_url(text: str) -> tuple[str, str, set[str]]:
     if not text.isascii():
         # Other letters have a second spelling each, and no request is made to them.
         raise UsageError(
-            f"the collector {text!r} must be in ASCII: write a host's other letters as xn--…, a path's as "
-            "%XX",
+            f"the address {text!r} must be in ASCII: write a host's other letters as xn--…, a path's as %XX",
             code="device.collector_ascii",
         )
     try:
@@ -40,12 +39,12 @@ def checked_url(text: str) -> tuple[str, str, set[str]]:
         host = None
     odd = [character for character in text if character <= " " or character in "?#@\\\x7f"]
     # An empty label would spell one host in two ways: one operator would look like two.
-    if not host or not all(host.split(".")) or parts.scheme not in ("http", "https") or odd:
+    if not host or port == 0 or not all(host.split(".")) or parts.scheme not in ("http", "https") or odd:
         raise UsageError(
-            f"the collector {text!r} is not a URL of the form https://host", code="device.collector_url"
+            f"the address {text!r} is not a URL of the form https://host", code="device.collector_url"
         )
     if parts.scheme == "http" and host not in LOOPBACK:
-        raise UsageError(f"the collector {text!r} must be reached over https", code="device.collector_https")
+        raise UsageError(f"the address {text!r} must be reached over https", code="device.collector_https")
     bracketed = f"[{host}]" if ":" in host else host
     default = DEFAULT_PORTS[parts.scheme]
     shown = bracketed if port in (None, default) else f"{bracketed}:{port}"

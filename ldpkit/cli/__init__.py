@@ -66,7 +66,9 @@ class CommandLine(click.Group):
             with formatter.section(section):
                 names = [name for name, home in HOMES.items() if home in homes.split()]
                 commands = [(name, self.get_command(ctx, name)) for name in names]
-                formatter.write_dl([(name, it.get_short_help_str(SHORT_HELP)) for name, it in commands if it])
+                formatter.write_dl(
+                    [(name, command.get_short_help_str(SHORT_HELP)) for name, command in commands if command]
+                )
 
 
 cli = CommandLine("ldpkit", help=HELP, context_settings=SETTINGS)

@@ -186,7 +186,11 @@ NAMES = pa.dictionary(pa.int32(), pa.string())
 def schema_of(
     questions: Iterable[str], public: Sequence[str] = (), shown: Mapping[str, bool] | None = None
 ) -> pa.Schema:
-    """Return the schema for these questions and public fields. shown: {other column: is it numeric}."""
+    """Return the schema for these questions and public fields. shown: {other column: is it numeric}.
+
+    The struct `payloads` has a column of bytes for each question, the struct `public` one of text for each
+    field. What a report's version lacks is null.
+    """
     columns = {"report_id": pa.string(), "study": NAMES, "version": pa.int64(), "digest": NAMES}
     payloads = [(question, pa.binary()) for question in questions]
     if public:

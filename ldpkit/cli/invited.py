@@ -117,9 +117,11 @@ def new_links(path: str, pictures: str | None, link: str, head: Sequence[str]) -
 
             @stack.callback
             def close_file() -> None:
-                file.close()
-                if not os.path.getsize(path):
-                    os.unlink(path)
+                try:
+                    file.close()
+                finally:
+                    if not os.path.getsize(path):
+                        os.unlink(path)
 
         rows = csv.writer(file, lineterminator="\n") if path.endswith(".csv") or NAME in head else None
         count = 0

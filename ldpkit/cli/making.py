@@ -86,24 +86,24 @@ def _is_terminal() -> bool:
 def _complete(given: dict[str, str | None]) -> None:
     """Ask for each value that is missing, on standard error."""
 
-    def ask(name: str, prompt: str, default: str | None = None, kind: Any = str) -> None:
+    def prompt_for(name: str, prompt: str, default: str | None = None, kind: Any = str) -> None:
         if given[name] is None:
             given[name] = click.prompt(prompt, default=default, type=kind, err=True)
 
-    ask("title", "Title")
-    ask("text", "The question, as people read it", given["title"])
+    prompt_for("title", "Title")
+    prompt_for("text", "The question, as people read it", given["title"])
     if given["choices"] is None and given["bounds"] is None:
         kind = click.prompt("What people answer", default=KINDS[0], type=click.Choice(KINDS), err=True)
         if kind == "choice":
-            ask("choices", "The choices, with commas between them")
+            prompt_for("choices", "The choices, with commas between them")
         if kind == "number":
-            ask("bounds", "The least and the greatest number, with a comma between them")
+            prompt_for("bounds", "The least and the greatest number, with a comma between them")
     click.echo("How private? After a report, someone who guessed 50:50 can be at most:", err=True)
     for epsilon in EXAMPLES:
         click.echo(f"  {factors(float(epsilon))[1]} sure with epsilon {epsilon}", err=True)
-    ask("epsilon", "Epsilon", "1")
-    ask("owner", "Who asks (a name that people read; empty: not stated)", "")
-    ask("contact", "Their e-mail address or https:// page (empty: not stated)", "")
+    prompt_for("epsilon", "Epsilon", "1")
+    prompt_for("owner", "Who asks (a name that people read; empty: not stated)", "")
+    prompt_for("contact", "Their e-mail address or https:// page (empty: not stated)", "")
 
 
 def _question(name: str, given: dict[str, str | None]) -> dict[str, Any]:

@@ -72,11 +72,13 @@ def plan(document: str, out: str, **given: Any) -> None:
     from inference.design.truth import stated_values
     from inference.results.saving import new_folder, write_document
 
+    margin, power = given["margin"], given["power"]
+    if margin is not None and not isfinite(margin):
+        raise UsageError(f"--margin {margin} must be a number above 0", code="plan.margin_not_finite")
     kind = _kind(given)
     source = load_source(document)
     if given["table"] is None and hasattr(source, "in_words"):
         raise UsageError("the plan of a design needs --formula and --table", code="plan.inputs_missing")
-    margin, power = given["margin"], given["power"]
     truth, devices = stated_values(given["truth"]), given["n"] or list(DEVICES)
     epsilons = given["epsilon"].split(",") if given["epsilon"] else []
     with new_folder(Path(out)) as folder:

@@ -215,7 +215,16 @@ def serve(
     # 2. Serve.
     with served_alone(file):
         create = {NODE: _node, ISSUER: _issuer}.get(kind)
-        serve_collector(settings, host, port, workers, tls_certificate, tls_key, announce, create)
+        serve_collector(
+            settings,
+            host=host,
+            port=port,
+            workers=workers,
+            certificate=tls_certificate,
+            key=tls_key,
+            announce=announce,
+            create=create,
+        )
 
 
 def _node(settings: Settings) -> Flask:

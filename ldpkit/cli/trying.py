@@ -20,7 +20,7 @@ from ldpkit.cli.output import progress, show, warn
 from schemas import Study
 
 Answers = dict[str, Any]
-# The share of made-up people who say yes; each choice is as likely as the one before it times FALL.
+# The share of made-up people who say yes; a question's choice is as likely as the one before it times FALL.
 YES, FALL = 0.3, 0.7
 # What a study has only for its real collector and its real days.
 LEFT_OUT = ("channel", "opens", "closes")
@@ -90,10 +90,6 @@ def try_(study: Study, answers: str | None) -> int:
     The collector is on this computer, and ends with the command. Nothing leaves this computer. On a terminal,
     pages open in a browser. The results are in a temporary folder.
     """
-    from inference.demo.run import try_study
-    from inference.results.intervals import USUAL
-    from inference.results.saving import new_folder
-
     # 1. Read what decides whether the study can be tried.
     trial = trial_of(study)
     if trial.digest != study.digest:
@@ -101,7 +97,15 @@ def try_(study: Study, answers: str | None) -> int:
     if answers is None:
         people_answers = simulated_answers(trial, PEOPLE, seed=1)
     else:
-        people_answers = [row for _, row in read_answers(trial, answers, note=warn)]
+        from summaries.people.files import read_frame
+
+        table, name = read_frame(answers), Path(answers).name
+        people_answers = [row for _, row in read_answers(trial, table, name, note=warn)]
+    # 2. Try it.
+    from inference.demo.run import try_study
+    from inference.results.intervals import USUAL
+    from inference.results.saving import new_folder
+
     folder, is_terminal = Path(mkdtemp(prefix="ldpkit-try-")), sys.stdin.isatty()
 
     def show_page(address: str) -> None:

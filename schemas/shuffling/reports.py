@@ -43,8 +43,7 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
     Raises:
         InputError: people or delta is out of range.
     """
-    if not 1 <= people <= MOST_PEOPLE:
-        raise InputError(f"people must be from 1 to {MOST_PEOPLE:,}", code="set.people")
+    check_people(people)
     if not _LEAST_DELTA <= delta < 1:
         raise InputError("delta must be at least 1e-15 and below 1", code="set.delta")
     # The bound on δ may grow by rounding, but `high` is a place that was tried, or the top, whose δ is 0.
@@ -55,6 +54,12 @@ def epsilon_of(law: Law, people: int, delta: Fraction) -> Fraction:
         scaled = middle << (EXP_BITS - GRID_BITS)
         low, high = (low, middle) if _delta_at(law, people, scaled) <= delta else (middle, high)
     return Fraction(high, 1 << GRID_BITS)
+
+
+def check_people(people: int) -> None:
+    """Raise InputError for a number of people that is out of range."""
+    if not 1 <= people <= MOST_PEOPLE:
+        raise InputError(f"people must be from 1 to {MOST_PEOPLE:,}", code="set.people")
 
 
 def _delta_at(law: Law, people: int, scaled: int) -> Fraction:
@@ -107,9 +112,10 @@ def shuffled_privacy(study: Study, people: int, *, delta: str | float = DEFAULT_
         InputError: an argument is out of range; the study has a secure sum, is for data holders, or has a
             question whose noise has a δ.
     """
+    check_people(people)
     exact_delta, alone = exact(delta, "delta"), device_epsilon(study)
-    # A cell that expects fewer people than one has one. No people at all are refused.
-    among = max(people // study.cells, min(people, 1))
+    # A cell that expects fewer people than one has one.
+    among = max(people // study.cells, 1)
     epsilon = min(rounded_up(epsilon_of(law_of_report(study), among, exact_delta)), alone)
     return ShuffledPrivacy(epsilon, float(exact_delta), alone, people, study.cells, among)
 

@@ -52,6 +52,7 @@ def test_audit_log_records_key_action_study_and_day(habits, study, capsys):
     habits.put(report)
     habits.withdraw(report.id)
     habits.export()
+    habits.export()
     for command in (("open", "habits"), ("close", "habits", "--yes")) * 2:
         habits.operate(*command)
     habits.operate("keys", "ann", "--role", "read")
@@ -63,6 +64,8 @@ def test_audit_log_records_key_action_study_and_day(habits, study, capsys):
         ("(token)", action) for action in ("publish", "delete reports", "export", "close")
     }
     assert ("(token)", "add key", "") in actions
+    # Frequent actions have one line a day.
+    assert [action for _, _, action, _, _ in found].count("export") == 1
     assert all(re.fullmatch(r"\d{4}-\d\d-\d\d", day) for day, *_ in found)
     with habits.collector.database.read() as session:
         assert report.id not in str(entries(session, 100))

@@ -15,6 +15,7 @@ from ldpkit.perturbing import perturb_file
 from schemas import Report, Study
 from summaries import summarize
 from summaries.people.codebook import Column
+from summaries.people.files import read_frame
 from tests import studies
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
@@ -42,13 +43,13 @@ def test_a_row_has_a_persons_answers(tmp_path):
         "rating": record,
         "risk": {"age": 20.0, "years": 2.0, "affair": False},
     }
-    assert list(read_answers(STUDY, csv)) == [(1, expected)]
+    assert list(read_answers(STUDY, read_frame(csv), "answers")) == [(1, expected)]
 
 
 def test_columns_may_come_in_any_order_with_blanks_and_a_byte_order_mark(tmp_path):
     study = Study(studies.document(studies.NUMBER, studies.YES_NO))
     path = write(tmp_path, "a.CSV", "\ufeffever, hours \nno,2\n")
-    assert list(read_answers(study, path)) == [(1, {"hours": 2.0, "ever": False})]
+    assert list(read_answers(study, read_frame(path), "answers")) == [(1, {"hours": 2.0, "ever": False})]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +88,9 @@ def test_codebook_decides_on_the_cells_of_a_choice(tmp_path):
     study = Study(studies.document({**studies.YES_NO, "refusal": True}, studies.NUMBER))
     path = write(tmp_path, "a.csv", "ever,hours\nyes,08\nRefused,2\n")
     codebook = {"ever": Column(missing=("Refused",))}
-    assert [answers["ever"] for _, answers in read_answers(study, path, True, codebook)] == [True, None]
+    assert [
+        answers["ever"] for _, answers in read_answers(study, read_frame(path), "answers", True, codebook)
+    ] == [True, None]
 
 
 def test_noise_that_another_run_wrote_meanwhile_is_not_replaced(tmp_path):

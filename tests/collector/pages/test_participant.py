@@ -184,7 +184,7 @@ CERTAIN = studies.with_epsilon(studies.YES_NO, "8")
 def test_dots_and_sentences_show_the_mechanisms_probability(question):
     hundred, mechanism = built(question)
     told = min(99, round(100 * float(mechanism.p)))
-    assert hundred.told == told
+    assert hundred.truthful == told
     assert f"about {told} " in hundred.sentence
     assert built(studies.RECORD)[0] is None
 

@@ -62,6 +62,7 @@ def test_study_check_prints_the_priors_that_devices_ignore(capsys):
         (["check", "none.json"], 3, "cannot read none.json"),
         (["export", "x", "--out", "y", "--collector", "http://127.0.0.1:1"], 5, "127.0.0.1:1"),
         (["plan", "s.json", "--out", "p", "--n", "1e3"], 2, "'--n': must be whole numbers, as in"),
+        (["plan", "s.json", "--out", "p", "--margin", "nan"], 2, "--margin nan must be a number above 0"),
         # A beginning is not the option: `--missing` would have made refusals of blanks.
         (["perturb", "s", "a", "--out", "r", "--missing"], 2, "No such option '--missing'"),
         (["new", "--out=s", "--title=A", "--bounds=0,1", "--choices=a,b"], 2, "exclude each other"),
