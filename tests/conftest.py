@@ -8,11 +8,12 @@ import sys
 import pytest
 from hypothesis import settings
 
+from tests.kit import serving
 from tests.kit.guard import Guard
 from tests.kit.programs import need
-from tests.kit.serving import held_port, serve  # noqa: F401
-from tests.kit.stalling import endless_server, raw_server, stalling_server  # noqa: F401
 
+serve, raw_server = serving.serve, serving.raw_server
+endless_server, stalling_server = serving.endless_server, serving.stalling_server
 # A busy machine stands still for longer than an example may take.
 settings.register_profile("busy", deadline=None)
 settings.load_profile("busy")
@@ -79,7 +80,7 @@ def pytest_collection_modifyitems(items):
 @pytest.fixture
 def port():
     """A port of loopback for a server that the test starts."""
-    with held_port() as held:
+    with serving.held_port() as held:
         yield held
 
 

@@ -14,7 +14,7 @@ from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
 from tests.kit.operators import URL, never_pause
-from tests.kit.stalling import STALLS
+from tests.kit.serving import STALLS
 from tests.ldp_client import devices
 from tests.ldp_client.devices import STUDY
 

@@ -231,10 +231,10 @@ def test_many_languages_neither_slow_a_device_nor_hold_its_ledger(tmp_path):
 
     @contextmanager
     def counting():
-        before = calls.made
+        before = calls()
         with writing() as connection:
             yield connection
-        locked.append(calls.made - before)
+        locked.append(calls() - before)
 
     with counted() as calls:
         study = Study(document)
@@ -243,7 +243,7 @@ def test_many_languages_neither_slow_a_device_nor_hold_its_ledger(tmp_path):
         writing, device.ledger.writing = device.ledger.writing, counting
         device.answer(study, {"habit": labels[3]})
     # Each label in each language is read some twenty times.
-    assert calls.made < 60 * len(labels) * len(tags)
+    assert calls() < 60 * len(labels) * len(tags)
     assert len(locked) == 1
     assert locked[0] < 10 * len(labels)
 

@@ -13,7 +13,7 @@ from ldp_client.device.requests import put_report
 from ldp_client.documents.errors import TransferError
 from tests.kit.certificates import write_certificate
 from tests.kit.errors import raises
-from tests.kit.stalling import JSON_HEADERS, LONGEST_SECONDS, STALLS
+from tests.kit.serving import JSON_HEADERS, LONGEST_SECONDS, STALLS
 from tests.ldp_client.devices import STUDY, YES, Server, consenting, fetch_study
 
 

@@ -6,7 +6,7 @@ from ldp_client.device import http, sending
 from ldp_client.device.requests import Outcome
 from ldp_client.documents.errors import InputError
 from tests.kit.errors import raises
-from tests.kit.stalling import STALLS
+from tests.kit.serving import STALLS
 from tests.ldp_client.devices import STUDY, YES, cheap_study, consenting
 
 
