@@ -56,7 +56,7 @@ def check_life(folder, server):
     assert Device(folder, BUDGET, server.url).epsilon_left == Fraction(BUDGET) - COST
 
 
-def check_every_statement(folder, server, act, which=CHANGES):
+def check_every_statement(folder, server, act, which):
     """Act ahead of each statement that begins so, in a life of its own; how many there were."""
     Device(folder / "0", BUDGET, server.url).consent(ROUNDS[0])
     for point in count(1):
@@ -70,7 +70,7 @@ def check_every_statement(folder, server, act, which=CHANGES):
             if statement.startswith(which) and not statement.startswith("UPDATE seal"):
                 seen += 1
                 if seen == point:
-                    act(device)
+                    act(device, server.url)
 
         Watched.before = before
         with suppress(Crash, LdpkitError):
@@ -84,30 +84,31 @@ def check_every_statement(folder, server, act, which=CHANGES):
     return point - 1
 
 
-def crash(_folder):
+def crash(_folder, _url):
     raise Crash
 
 
-def crash_and_lose_the_lock(folder):
+def crash_and_lose_the_lock(folder, _url):
     (folder / "lock.sqlite3").unlink(missing_ok=True)
     raise Crash
 
 
-def test_one_answer_after_a_crash_at_any_statement_holds(tmp_path, server):
-    assert check_every_statement(tmp_path, server, crash) > 12
+def live_at_once(folder, url):
+    with suppress(LdpkitError):
+        live(folder, url, hours=5, rounds=1)
 
 
-def test_one_answer_after_a_crash_that_lost_the_lock_holds(tmp_path, server):
-    """The crash comes before commits only, of which there are fewer."""
-    assert check_every_statement(tmp_path, server, crash_and_lose_the_lock, ("COMMIT",)) > 2
+# What happens ahead of which statements, and how many points of them there are at least.
+MOMENTS = [
+    (crash, CHANGES, 12),
+    (crash_and_lose_the_lock, ("COMMIT",), 2),
+    (live_at_once, TAKEN, 4),
+]
 
 
-def test_one_answer_of_two_devices_at_once_holds(tmp_path, server):
-    def second_device(folder):
-        with suppress(LdpkitError):
-            live(folder, server.url, hours=5, rounds=1)
-
-    assert check_every_statement(tmp_path, server, second_device, TAKEN) > 4
+@pytest.mark.parametrize(("act", "which", "points"), MOMENTS)
+def test_one_answer_holds(tmp_path, server, act, which, points):
+    assert check_every_statement(tmp_path, server, act, which) > points
 
 
 def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path, server):
@@ -119,7 +120,7 @@ def test_a_planted_ledger_that_commits_each_statement_is_found(tmp_path, server)
 
     Watched.rewrite = without_transactions
     with pytest.raises((AssertionError, LdpkitError)):
-        check_every_statement(tmp_path, server, crash)
+        check_every_statement(tmp_path, server, crash, CHANGES)
 
 
 def test_one_collector_gets_no_second_answer_at_another_address(tmp_path):

@@ -32,35 +32,29 @@ def study_of(version=1, **fields):
     return Study(studies.document(*questions, version=version, **fields))
 
 
-def agrees_to_nothing(_device):
-    """The person was not asked."""
-
-
-def agrees_to_an_earlier_version(device):
-    """The person agreed to version 1, and is asked version 2."""
-    device.consent(study_of())
-
-
-def agrees_to_another_document(device):
-    """The person agreed to a document of the same version, in which one field more is public."""
-    device.consent(study_of(2, public=PUBLIC[:1]))
-
-
-def agrees_elsewhere(device):
-    """The person agreed to the same document of another collector."""
-    Device(device.ledger.folder, BUDGET, "https://other.example").consent(study_of(2))
-
-
-def takes_it_back(device):
-    """The person agreed to this very document, and withdrew."""
+def withdraw_consent(device):
     device.consent(study_of(2))
     device.withdraw("survey")
 
 
-def check_refusal(folder, server, agree):
+def consent_elsewhere(device):
+    Device(device.ledger.folder, BUDGET, "https://other.example").consent(study_of(2))
+
+
+# What a person agreed to who is asked version 2.
+AGREED = {
+    "nothing": lambda _device: None,
+    "an earlier version": lambda device: device.consent(study_of()),
+    "a document with one public field more": lambda device: device.consent(study_of(2, public=PUBLIC[:1])),
+    "the document of another collector": consent_elsewhere,
+    "this document, and withdrew": withdraw_consent,
+}
+
+
+def check_refusal(folder, server, agreed):
     """A device takes, spends and sends no answers to version 2, to which the person did not agree."""
     device = Device(folder, BUDGET, server.url)
-    agree(device)
+    AGREED[agreed](device)
     with raises(RefusedError, "device.no_consent"):
         device.answer(study_of(2), {"ever": True, "hours": 3})
     device.flush(attempts=1, now=True)
@@ -68,18 +62,9 @@ def check_refusal(folder, server, agree):
     assert device.epsilon_left == Fraction(BUDGET)
 
 
-WITHOUT = [
-    agrees_to_nothing,
-    agrees_to_an_earlier_version,
-    agrees_to_another_document,
-    agrees_elsewhere,
-    takes_it_back,
-]
-
-
-@pytest.mark.parametrize("agree", WITHOUT)
-def test_nothing_leaves_without_consent(tmp_path, server, agree):
-    check_refusal(tmp_path, server, agree)
+@pytest.mark.parametrize("agreed", AGREED)
+def test_nothing_leaves_without_consent(tmp_path, server, agreed):
+    check_refusal(tmp_path, server, agreed)
 
 
 def ignore_the_version(connection, study):
@@ -91,7 +76,7 @@ def ignore_the_version(connection, study):
 def test_planted_consent_that_ignores_version_is_found(tmp_path, server, monkeypatch):
     monkeypatch.setattr(policy, "refuse_without_consent", ignore_the_version)
     with pytest.raises(pytest.fail.Exception):
-        check_refusal(tmp_path, server, agrees_to_an_earlier_version)
+        check_refusal(tmp_path, server, "an earlier version")
 
 
 def check_clear(folder, public):

@@ -17,7 +17,6 @@ from collector.limiter import TokenBucket
 from tests.kit.collectors import TICKET_KEY, TOKEN, build_report, build_study
 from tests.kit.connections import before_each
 
-Patch, Log = pytest.MonkeyPatch, pytest.LogCaptureFixture
 REQUESTS = 200
 # Fifty wrong keys at once are looked up one by one.
 MOST_STATEMENTS = 2 * 50 + REQUESTS // 5

@@ -13,12 +13,11 @@ from schemas import Study
 from tests.inference.golden.families import FAMILIES, FAST, differences, read
 from tests.kit.modes import fit_without_derivatives
 
-ALL = [(family, name) for family, cases in FAMILIES.items() for name in cases]
-
-
-def _marked(family, name):
-    marks = () if name in FAST[family] else (pytest.mark.slow,)
-    return pytest.param(family, name, id=f"{family}: {name}", marks=marks)
+CASES = [
+    pytest.param(family, name, id=f"{family}: {name}", marks=[pytest.mark.slow] * (name not in FAST[family]))
+    for family, cases in FAMILIES.items()
+    for name in cases
+]
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +30,7 @@ def data_of(family, name):
     return FAMILIES[family][name].data()
 
 
-@pytest.mark.parametrize(("family", "name"), [_marked(*one) for one in ALL])
+@pytest.mark.parametrize(("family", "name"), CASES)
 def test_fit_matches_golden_posterior(family, name):
     case, golden = FAMILIES[family][name], read(family)[name]
     data = data_of(family, name)

@@ -59,13 +59,6 @@ def correlation(one, other):
     return max(abs(float(np.corrcoef(*pair)[0, 1])) for pair in pairs)
 
 
-def is_same(one, other):
-    """Whether two posteriors have the same draws and the same document."""
-    first, second = draws_of(one), draws_of(other)
-    documents = [json.dumps(posterior.to_document()) for posterior in (one, other)]
-    return documents[0] == documents[1] and all(np.array_equal(first[name], second[name]) for name in first)
-
-
 @cache
 def first_fit(name):
     """The posterior with which others are compared."""
@@ -73,7 +66,11 @@ def first_fit(name):
 
 
 def repeats(name):
-    return is_same(first_fit(name), FITS[name]("first", 1))
+    """Whether a second fit has the same draws and the same document."""
+    posteriors = first_fit(name), FITS[name]("first", 1)
+    first, second = map(draws_of, posteriors)
+    documents = [json.dumps(posterior.to_document()) for posterior in posteriors]
+    return documents[0] == documents[1] and all(np.array_equal(first[key], second[key]) for key in first)
 
 
 @pytest.mark.parametrize("name", NAMES)
