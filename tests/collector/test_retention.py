@@ -10,7 +10,7 @@ from collector.daily import Days
 from collector.retention import Kept, delete_overdue
 from ldp_client.documents.errors import InputError
 from ldp_client.documents.report import report_id_of
-from tests.kit.answers import problem, publish_retained, send_reports
+from tests.kit.answers import problem, send_reports
 from tests.kit.collectors import build_report, build_study
 from tests.kit.errors import raises
 from tests.kit.operators import lines
@@ -18,8 +18,11 @@ from tests.kit.operators import lines
 
 @pytest.fixture
 def kept(inviting):
-    """A collector with two studies whose reports are kept 4 days."""
-    return publish_retained(inviting, 4)
+    """A collector that keeps reports 4 days after a study's last day, or after each report's day."""
+    closes = (inviting.day + timedelta(2)).isoformat()
+    inviting.publish(build_study(id="closing", closes=closes, retention={"days": 4}))
+    inviting.publish(build_study(id="rolling", retention={"days": 4}))
+    return inviting
 
 
 A_DAY = timedelta(1)

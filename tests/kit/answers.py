@@ -1,13 +1,11 @@
 """How tests read a collector's answers, fill it and empty it."""
 
-from datetime import timedelta
-
 from sqlalchemy.exc import OperationalError
 
 from collector import retention
 from collector.audit_log import BY_TOKEN
 from collector.reports.rules import RuleBook
-from tests.kit.collectors import TOKEN, build_report, build_study
+from tests.kit.collectors import TOKEN, build_report
 
 PROBLEM = "urn:ldpkit:problem:"
 
@@ -53,14 +51,6 @@ def refusal(response):
     assert document["detail"]
     assert document["advice"]
     return document["type"].removeprefix(PROBLEM), document.get("field")
-
-
-def publish_retained(harness, days):
-    """Publish two studies: reports are kept so many days after the last day, and after each report's day."""
-    closes = (harness.day + timedelta(2)).isoformat()
-    harness.publish(build_study(id="closing", closes=closes, retention={"days": days}))
-    harness.publish(build_study(id="rolling", retention={"days": days}))
-    return harness
 
 
 def send_reports(harness, study_id, count=1):

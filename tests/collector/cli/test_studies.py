@@ -16,7 +16,7 @@ from collector.api import operator
 from ldp_client.documents.errors import InputError, LdpkitError
 from ldpkit.cli import invited, tickets
 from ldpkit.cli.client import RefusalError
-from tests.kit.answers import publish_retained, send_reports
+from tests.kit.answers import send_reports
 from tests.kit.collectors import STRATUM, build_report, build_study
 from tests.kit.errors import raises
 from tests.kit.operators import URL, lines
@@ -158,50 +158,44 @@ def test_keys_are_bound_to_studies_and_expire(inviting, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.fixture
-def kept(inviting):
-    """A collector with two studies whose reports are kept 20 days."""
-    return publish_retained(inviting, 20)
-
-
-def test_reports_from_before_a_day_are_deleted(kept, study, capsys, monkeypatch):
+def test_reports_from_before_a_day_are_deleted(inviting, study, capsys, monkeypatch):
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 4)
     monkeypatch.setattr(operator, "MOST_AT_ONCE", 6)
-    send_reports(kept, "habits", 10)
-    kept.day += A_DAY
+    send_reports(inviting, "habits", 10)
+    inviting.day += A_DAY
     last = build_report(study)
-    kept.put(last)
-    tomorrow = str(kept.day + A_DAY)
+    inviting.put(last)
+    tomorrow = str(inviting.day + A_DAY)
     for study_id, day, fact in (("habits", tomorrow, "still to come"), ("nosuch", "2026-06-01", "'nosuch'")):
         with raises(LdpkitError, "server.refused", fact):
-            kept.operate("delete", study_id, "--before", day, "--yes")
-    delete = ["delete", "habits", "--before", kept.day.isoformat()]
+            inviting.operate("delete", study_id, "--before", day, "--yes")
+    delete = ["delete", "habits", "--before", inviting.day.isoformat()]
     with raises(InputError, "options.needs_yes", "10", "habits"):
-        kept.operate(*delete)
-    kept.operate(*delete, "--yes")
+        inviting.operate(*delete)
+    inviting.operate(*delete, "--yes")
     assert lines(capsys) == ["10 reports of habits deleted"]
-    assert kept.exported() == [last]
-    assert [(entry.key, entry.study) for entry in kept.logged("expire")] == [("(token)", "habits")]
+    assert inviting.exported() == [last]
+    assert [(entry.key, entry.study) for entry in inviting.logged("expire")] == [("(token)", "habits")]
 
 
-def test_delete_command_deletes_a_study_permanently(kept, study, tmp_path, capsys, monkeypatch):
+def test_delete_command_deletes_a_study_permanently(inviting, study, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(operator, "MOST_AT_ONCE", 2)
     monkeypatch.setattr(retention, "REPORTS_AT_ONCE", 2)
-    send_reports(kept, "habits", 5)
+    send_reports(inviting, "habits", 5)
     with raises(InputError, "options.needs_yes", "5", "habits"):
-        kept.operate("delete", "habits")
+        inviting.operate("delete", "habits")
     # Twice, as the message says of a deletion that broke off.
     for count in (5, 0):
-        kept.operate("delete", "habits", "--yes")
+        inviting.operate("delete", "habits", "--yes")
         assert lines(capsys) == [f"{count} reports of habits deleted, and the study closed permanently"]
-    assert kept.exported() == []
-    assert kept.put(build_report(study)).status_code == 410
-    assert kept.client.get("/v1/studies/habits?version=1").data == study.canonical()
+    assert inviting.exported() == []
+    assert inviting.put(build_report(study)).status_code == 410
+    assert inviting.client.get("/v1/studies/habits?version=1").data == study.canonical()
     second = tmp_path / "second.json"
     second.write_bytes(build_study(2).canonical())
     with raises(RefusalError, "server.refused", "was deleted by its operator"):
-        kept.operate("publish", str(second))
+        inviting.operate("publish", str(second))
     with raises(RefusalError, "server.refused", "was deleted"):
-        kept.operate("open", "habits")
-    kept.operate("status", "habits", "--json")
+        inviting.operate("open", "habits")
+    inviting.operate("status", "habits", "--json")
     assert json.loads(capsys.readouterr().out)["state"] == "deleted"
