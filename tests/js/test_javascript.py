@@ -2,17 +2,19 @@
 
 import json
 import os
+import runpy
 import sqlite3
 import subprocess
 from base64 import b64encode
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 from collector.oblivious import GatewayKeys
 from schemas import Study
 from tests import studies
-from tests.kit import collector_fixtures, oblivious
+from tests.kit import collector_fixtures
 from tests.kit.collectors import Server
 from tests.kit.failing_disk import FailingDisk
 from tests.kit.issuing import Office, block_of
@@ -20,7 +22,7 @@ from tests.kit.serving import served
 from tests.portable import npm
 from tests.portable.participant import stored_at
 
-start_server, make_relay = collector_fixtures.start_server, oblivious.make_relay
+start_server = collector_fixtures.start_server
 FOLDER = Path(__file__).parent
 FILES = sorted(path.name.removesuffix(".test.mjs") for path in FOLDER.glob("*.test.mjs"))
 NUMBERS = json.dumps(studies.document(studies.NUMBER))
@@ -135,15 +137,21 @@ def test_report_with_its_token_is_stored_once_and_withdrawn(start_server, tmp_pa
 
 
 @pytest.fixture
-def relayed(tmp_path, make_relay):
+def relayed(tmp_path):
     """A collector behind a relay alone, and the options for the relay."""
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
     environment = {"LDPKIT_OHTTP_KEYS": "ohttp.keys", "LDPKIT_REQUIRE_OHTTP": "true"}
     with Server(tmp_path, environment=environment) as collector:
-        relay = make_relay(f"{collector.url}/ohttp")
-        options = {"relay": f"{relay}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
+        make_relay = runpy.run_path(str(npm.REPOSITORY / "examples" / "relay.py"))["Relay"]
+        relay = make_relay(f"{collector.url}/ohttp", "127.0.0.1", 0)
+        thread = Thread(target=relay.serve_forever, args=(0.01,))
+        thread.start()
+        options = {"relay": f"{relay.url}/ldpkit", "keys": b64encode(keys.keys[0].configuration).decode()}
         yield collector, options
+        relay.shutdown()
+        thread.join()
+        relay.server_close()
 
 
 @pytest.mark.slow

@@ -1,9 +1,6 @@
 """A collector with a gateway, a relay before it, and devices that are told to go through both."""
 
-import threading
 from base64 import b64encode
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
@@ -18,10 +15,6 @@ from tests.kit.serving import AnsweringServer
 
 JSON = ("content-type", "application/json")
 SIZE = 4096
-# examples/relay.py as a module.
-_spec = spec_from_file_location("relay_example", Path(__file__).parents[2] / "examples" / "relay.py")
-relaying = module_from_spec(_spec)
-_spec.loader.exec_module(relaying)
 
 
 class Gateway:
@@ -97,24 +90,6 @@ def make_gateway(make_harness, keys, tmp_path, study):
 @pytest.fixture
 def gateway(make_gateway):
     return make_gateway()
-
-
-@pytest.fixture
-def make_relay():
-    running = []
-
-    def make(gateway_url):
-        relay = relaying.Relay(gateway_url, "127.0.0.1", 0)
-        thread = threading.Thread(target=relay.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        running.append((relay, thread))
-        return relay.url
-
-    yield make
-    for relay, thread in running:
-        relay.shutdown()
-        thread.join()
-        relay.server_close()
 
 
 @pytest.fixture

@@ -9,11 +9,8 @@ from selenium import webdriver
 
 from schemas import Study
 from tests.kit.collectors import Server
-from tests.kit.oblivious import make_relay
 from tests.portable.chromium import Site, forget, set_offline, start
 from tests.portable.participant import SMALL, Participant
-
-__all__ = ["make_relay"]
 
 
 @pytest.fixture(scope="module")
