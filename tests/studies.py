@@ -165,10 +165,3 @@ def with_epsilon(question, epsilon):
 def choice_of(name, count=5, epsilon="1"):
     """A question with so many choices under a mechanism."""
     return {**CHOICE, "choices": {"count": count}, "mechanism": {"name": name, "epsilon": epsilon}}
-
-
-def of_large_choices(count, **fields):
-    """A study of questions whose reports are as large as they come."""
-    oue = {"mechanism": {"name": "oue", "epsilon": "0.05"}, "model": {"name": "multinomial"}}
-    large = {"ask": "choice", "choices": {"count": 65_536}, **oue}
-    return Study(document(*[{"id": f"q{place}", **large} for place in range(count)], **fields))

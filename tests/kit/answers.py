@@ -22,19 +22,6 @@ class AwayError(OperationalError):
         super().__init__("", None, Exception("away"))
 
 
-def fail_next_commit(harness, commits):
-    """Have the next commit fail, before or after it took place."""
-    writer, genuine = harness.collector.writer, harness.collector.writer._store
-
-    def store(uploads):
-        writer._store = genuine
-        if commits:
-            genuine(uploads)
-        raise AwayError
-
-    writer._store = store
-
-
 def client_of(harness, key=TOKEN):
     """A browser that signed in with this key, or as the operator."""
     client = harness.app.test_client()

@@ -48,9 +48,8 @@ CHOSEN = {"region": 1, "band": 3}
 @pytest.fixture(scope="module")
 def core(tmp_path_factory):
     need("gcc")
-    return library_of(
-        {name: Study(text) for name, text in STUDIES.items()}, tmp_path_factory.mktemp("studies")
-    )
+    made = {name: Study(document) for name, document in STUDIES.items()}
+    return library_of(made, tmp_path_factory.mktemp("studies"))
 
 
 def python_report(study, seed):
@@ -115,14 +114,12 @@ def test_value_beyond_its_field_is_refused_before_a_byte_is_read(core, name):
 
 TINY = {**studies.with_epsilon(studies.RECORD, "20"), "norm": "0.0011"}
 MANY = {"id": "income", "bounds": ["0", "1000"], "step": "0.5"}
+SAMPLED = (studies.MEMOIZED, studies.NUMBER)
 UNSUPPORTED = {
     "secure sums": (load("summed_gaussian")["studies"]["moments"]["study"], "unsupported"),
     "blind tickets": (studies.document(channel=channel_of("https://issuer.example")), "unsupported"),
     "batches": (studies.document(channel={"batches": {"hours": 24}}), "unsupported"),
-    "samples one question": (
-        studies.document(studies.MEMOIZED, studies.NUMBER, sample_one_question=True),
-        "unsupported",
-    ),
+    "samples one question": (studies.document(*SAMPLED, sample_one_question=True), "unsupported"),
     "more than 1000 values": (studies.document(public=[MANY]), "unsupported"),
     # Squares of more than 64 bits.
     "wage": (studies.document(TINY), "norm_unfit"),

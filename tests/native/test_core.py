@@ -128,12 +128,7 @@ def later(*given):
 BAD = {
     "zeros": (lambda: itertools.repeat(0), 0, BROKEN, BROKEN),
     "counter": (lambda: itertools.cycle(range(256)), 0, BROKEN, BROKEN),
-    "period of 300": (
-        lambda: itertools.cycle(bytes(itertools.islice(fresh_bytes(), 300))),
-        0,
-        BROKEN,
-        BROKEN,
-    ),
+    "period of 300": (lambda: itertools.cycle([*fresh_bytes()][:300]), 0, BROKEN, BROKEN),
     "one byte too often": (biased, 0, BROKEN, BROKEN),
     "one byte less": (fresh_bytes, 1, SHORT, SHORT),
     "more bytes than asked": (fresh_bytes, -1, SHORT, SHORT),

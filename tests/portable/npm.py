@@ -36,19 +36,6 @@ def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
     return done.stdout
 
 
-def installed_in(folder: Path, package: Path) -> Path:
-    """An app's folder with a package of ours, as it is installed from its tarball."""
-    install()
-    packed = ["npm", "pack", "--silent", "--pack-destination", str(folder)]
-    tarball = subprocess.run(packed, cwd=package, check=True, capture_output=True, text=True).stdout.strip()
-    app = folder / "app"
-    app.mkdir()
-    (app / "package.json").write_text('{"private": true, "type": "module"}')
-    command = ["npm", "install", "--offline", "--silent", "--no-audit", "--no-fund", f"../{tarball}"]
-    subprocess.run(command, cwd=app, check=True, capture_output=True)
-    return app
-
-
 def newer_node() -> str:
     """A node that has node:sqlite: the system's, or the one beside these tests."""
     install()

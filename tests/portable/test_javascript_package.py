@@ -112,7 +112,16 @@ find("take").disabled = false;
 
 @pytest.fixture(scope="module")
 def app(tmp_path_factory):
-    return npm.installed_in(tmp_path_factory.mktemp("installed"), JAVASCRIPT)
+    """An app's folder with the package, as it is installed from its tarball."""
+    folder = tmp_path_factory.mktemp("installed")
+    packed = ["npm", "pack", "--silent", "--pack-destination", str(folder)]
+    done = subprocess.run(packed, cwd=JAVASCRIPT, check=True, capture_output=True, text=True)
+    app = folder / "app"
+    app.mkdir()
+    (app / "package.json").write_text('{"private": true, "type": "module"}')
+    command = ["npm", "install", "--offline", "--silent", "--no-audit", "--no-fund"]
+    subprocess.run([*command, f"../{done.stdout.strip()}"], cwd=app, check=True, capture_output=True)
+    return app
 
 
 @pytest.mark.slow

@@ -98,7 +98,8 @@ def test_a_study_whose_reports_would_be_refused_is_refused(make_harness, sample_
     path = f"/v1/studies/habits/reports/{report.id}"
     assert exact.client.put(path, data=report.to_json(), content_type=JSON).status_code == 201
     # No limit of a collector admits more than a device sends.
-    large = studies.of_large_choices(97).document
+    choice = studies.choice_of("oue", 65_536, "0.05")
+    large = studies.document(*({**choice, "id": f"q{place}"} for place in range(97)))
     for harness, refused in ((short, study), (make_harness("large.sqlite3", body_limit=8 << 20), large)):
         for path in ("/v1/studies", "/v1/check"):
             assert refusal(harness.publish(refused, path)) == ("study-invalid", "questions")

@@ -209,8 +209,7 @@ def test_the_band_holds_90_of_100_reports_of_the_exact_law(name):
 @pytest.mark.parametrize("k", [2, 3, 4, 6, 20])
 def test_sentence_states_how_often_others_have_the_answer(name, k, epsilon):
     """Show people a wrong rate of equal reports by others before they decide: the page states it."""
-    mechanism = {"name": name, "epsilon": epsilon}
-    hundred, m = built({**studies.CHOICE, "choices": {"count": k}, "mechanism": mechanism})
+    hundred, m = built(studies.choice_of(name, k, epsilon))
     told, *others = map(int, re.findall(r"(?:about|to) (\d+)", hundred.sentence))
     if "among" not in hundred.sentence:
         assert f"{100 - told} say another" in hundred.sentence

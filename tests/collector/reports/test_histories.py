@@ -20,7 +20,7 @@ from collector.tickets.codes import disable, revoke
 from ldpkit.cli.report_files import DatedReport
 from schemas import Study
 from summaries import Summary, summarize
-from tests.kit.answers import delete_reports, fail_next_commit
+from tests.kit.answers import AwayError, delete_reports
 from tests.kit.collectors import TICKET_KEY, TODAY, Harness, build_study, conflicting, device_report
 
 CLOSES = TODAY + timedelta(days=10)
@@ -132,7 +132,15 @@ class Histories(RuleBasedStateMachine):
     def upload_into_a_failure(self, pick, kind, commits):
         """Without the commit nothing is there, and no ticket used; else only the acknowledgement was lost."""
         report, ticket = self.report(pick), self.ticket(kind)
-        fail_next_commit(self.harness, commits)
+        writer, genuine = self.harness.collector.writer, self.harness.collector.writer._store
+
+        def fail_once(uploads):
+            writer._store = genuine
+            if commits:
+                genuine(uploads)
+            raise AwayError
+
+        writer._store = fail_once
         assert self.harness.put(report, ticket).status_code == 503
         if commits:
             self.remember(report, ticket)

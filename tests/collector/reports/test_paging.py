@@ -15,7 +15,6 @@ from tests.kit.answers import delete_reports, delete_study, problem
 from tests.kit.collectors import build_report, build_study, device_report
 
 PAGE = 10
-OLH = {"name": "olh", "epsilon": "1"}
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +126,7 @@ def test_export_that_fails_midway_is_incomplete_and_quotes_no_report(filled, mon
     ("question", "refused"),
     [
         ({**studies.CHOICE, "choices": {"count": 8200}}, "summary-too-costly"),
-        ({**studies.CHOICE, "choices": {"count": 200}, "mechanism": OLH}, "summary-too-costly"),
+        (studies.choice_of("olh", 200), "summary-too-costly"),
         (studies.YES_NO_RECORD, "summary-impossible"),
     ],
     ids=["long", "many hashes", "needs the reports"],
