@@ -116,7 +116,6 @@ def test_single_reports_add_up_to_the_likelihood_of_all(name):
     document, answers, sites = CASES[name]
     model = model_of(document, answers)
     found = log_likelihood(model, {site: np.asarray(values)[:, None] for site, values in sites.items()})
-    assert found is not None
     assert found.shape == (2, 1, len(answers))
     first, second = ({site: values[i] for site, values in sites.items()} for i in (0, 1))
     expected = log_density(model, second) - log_density(model, first)

@@ -7,7 +7,7 @@ reports, with their exact probabilities; every combination of them is fed to the
 import itertools
 import struct
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from math import prod
 from types import SimpleNamespace
@@ -34,19 +34,19 @@ RECORDS = [
 ]
 
 
-def coin(threshold: int) -> Read:
+def coin(threshold):
     """The largest word below the threshold, and the threshold itself: a coin turns exactly between them."""
     below = Fraction(threshold, WHOLE)
     above = min(threshold, WHOLE - 1)
     return [((threshold - 1).to_bytes(4, "big"), below), (above.to_bytes(4, "big"), 1 - below)]
 
 
-def uniform(count: int, step: int = 1) -> Read:
+def uniform(count, step=1):
     """Big-endian words that stand for 0..count−1: each is as likely as any other."""
     return [((step * value).to_bytes(4, "big"), Fraction(1, count)) for value in range(count)]
 
 
-def biased(m) -> Read:
+def biased(m):
     """32 strings of bits, which spell the fractions just below and at the threshold, complemented."""
     chances, reads = coin(m.threshold), []
     for ones in itertools.product((1, 0), repeat=m.choices):
@@ -58,12 +58,12 @@ def biased(m) -> Read:
     return reads
 
 
-def fair(m) -> Read:
+def fair(m):
     """A byte of which each choice has a bit."""
     return [(bytes([byte]), Fraction(1, 1 << m.choices)) for byte in range(1 << m.choices)]
 
 
-def words(m) -> Read:
+def words(m):
     """The words of a shuffle that stops early."""
     counts = [m.choices - 1 - place for place in range(m.size)]
     return [
@@ -72,12 +72,12 @@ def words(m) -> Read:
     ]
 
 
-def joined(first: Read, second: Read) -> Read:
+def joined(first, second):
     """Two independent values that are read at once."""
     return [(start + end, chance * other) for start, chance in first for end, other in second]
 
 
-READS: dict[str, Callable[..., list[Read]]] = {
+READS = {
     "randomized_response": lambda m: [coin(m.threshold), uniform(m.choices - 1)],
     "oue": lambda m: [joined(biased(m), fair(m))],
     "sue": lambda m: [biased(m)],
@@ -88,9 +88,9 @@ READS: dict[str, Callable[..., list[Read]]] = {
 }
 
 
-def law_of(m, index: int, reads: Iterable[Read]) -> Law:
+def law_of(m, index, reads):
     """{payload: exact probability} for one answer."""
-    law: dict[bytes, Fraction] = defaultdict(Fraction)
+    law = defaultdict(Fraction)
     for combination in itertools.product(*reads):
         stream = iter([chunk for chunk, _ in combination])
         payload = m.randomise(index, NotForRealAnswers(lambda size: _sized(next(stream), size)))  # noqa: B023
@@ -99,12 +99,12 @@ def law_of(m, index: int, reads: Iterable[Read]) -> Law:
     return law
 
 
-def _sized(chunk: bytes, size: int) -> bytes:
+def _sized(chunk, size):
     assert len(chunk) == size
     return chunk
 
 
-def rounding(product: int) -> Read:
+def rounding(product):
     """Eight bytes that round a product up, and eight that round it down."""
     up = Fraction(SQUARE + product, 2 * SQUARE)
     last = (SQUARE + product) << SPARE_BITS
@@ -112,9 +112,9 @@ def rounding(product: int) -> Read:
     return [(value.to_bytes(8, "big"), chance) for value, chance in ends]
 
 
-def products_law(m, quantised) -> Law:
+def products_law(m, quantised):
     """{payload: probability} of sampled products, block by block: each rounding has its own edge."""
-    found: dict[bytes, Fraction] = {}
+    found = {}
     for place, block in enumerate(m.blocks):
         words = [(number.to_bytes(4, "big"), Fraction(1, m.total)) for number in range(m.total)]
         read = words[m.ends[place] - m.weights[place] : m.ends[place]]
@@ -125,13 +125,13 @@ def products_law(m, quantised) -> Law:
     return found
 
 
-def worst_ratio(laws: list[Law]) -> Fraction:
+def worst_ratio(laws):
     """The largest ratio of two answers' probabilities of one report."""
     payloads = {payload for law in laws for payload in law}
     return max(max(law[payload] for law in laws) / min(law[payload] for law in laws) for payload in payloads)
 
 
-def faults(m, laws: list[Law]) -> set[str]:
+def faults(m, laws):
     """What of the stated law (odds, p, q) the exact laws of all choices break."""
     found = set()
     payloads = {payload for law in laws for payload in law}
@@ -150,13 +150,13 @@ def faults(m, laws: list[Law]) -> set[str]:
     return found
 
 
-def stages_of(m) -> tuple[list[Read], list[Read]]:
+def stages_of(m):
     """What the permanent and the instantaneous stage of a memoized choice read."""
     again = SimpleNamespace(threshold=m.again, choices=m.choices)
     return reads_of(m.first), READS[m.of](again)
 
 
-def reads_of(m) -> list[Read]:
+def reads_of(m):
     """What one payload reads."""
     if m.name != "memoized":
         return READS[m.name](m)
@@ -164,7 +164,7 @@ def reads_of(m) -> list[Read]:
     return [*first, *again]
 
 
-def laws_of(m) -> list[Law]:
+def laws_of(m):
     """{payload: probability} for each choice. Needs `few_hashes`."""
     return [law_of(m, index, reads_of(m)) for index in range(m.choices)]
 

@@ -12,13 +12,11 @@ import sys
 import tempfile
 import traceback
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
 from random import SystemRandom
-from typing import Any
 
 from ldp_client import Device
 from ldp_client.device.ledger import Ledger
@@ -39,12 +37,12 @@ WITHDRAWN = Study(studies.document(studies.CHOICE, id="withdrawn"))
 WAVES = [Study(studies.document(studies.YES_NO, id="waves", version=version)) for version in (1, 2)]
 
 
-def live(folder: Path, url: str) -> None:
+def live(folder, url):
     """Consent, answer, send, answer again and withdraw; true answers differ from life to life."""
     MECHANISMS["randomized_response"] = Memoized
     device, random = Device(folder, "8", url), SystemRandom()
 
-    def answer(study: Study) -> None:
+    def answer(study):
         answers = {
             "hours": random.uniform(0, 12),
             "occupation": random.choice(studies.CHOICE["choices"]),
@@ -62,7 +60,7 @@ def live(folder: Path, url: str) -> None:
     device.flush(attempts=1)
 
 
-def check(folder: Path, requests: list[Any], is_over: bool = False) -> None:
+def check(folder, requests, is_over=False):
     """Compare the ledger with what the collector received; `is_over` after a whole life."""
     # 1. One report of each version, one permanent answer, and no report after its deletion.
     bodies, states, deleted = defaultdict(set), set(), set()
@@ -98,7 +96,7 @@ def check(folder: Path, requests: list[Any], is_over: bool = False) -> None:
         assert {Report.from_json(body).id for body in bodies[WITHDRAWN.id, 1]} <= deleted
 
 
-def in_child(work: Callable[[], None]) -> int:
+def in_child(work):
     """Run in a forked process; its exit code."""
     child = os.fork()
     if child == 0:
@@ -113,7 +111,7 @@ def in_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def cut_short(point: int) -> tuple[bool, bool]:
+def cut_short(point):
     """Cut a life short at that point and live it again: whether it had so many points, and all was well."""
     folder = Path(os.environ["FAILING_DISK_ROOT"]) / str(point)
     durable = os.environ.get("FAILING_DISK_DURABLE")
@@ -121,7 +119,7 @@ def cut_short(point: int) -> tuple[bool, bool]:
         (Path(durable) / folder.name).mkdir()
     with Server() as server:
 
-        def die() -> None:
+        def die():
             os.environ["FAILING_DISK_DIES_AT"] = str(point)
             live(folder, server.url)
 
@@ -138,7 +136,7 @@ def cut_short(point: int) -> tuple[bool, bool]:
     return is_cut, codes == [FINISHED] * 3
 
 
-def start(loses_power: bool, broken: bool = False) -> subprocess.CompletedProcess[str]:
+def start(loses_power, broken=False):
     """Run the lives in a process of their own, on such a disk; exit code 1 if anything was wrong.
 
     broken: with a ledger that flushes nothing, to see the problems found.
@@ -153,11 +151,11 @@ def start(loses_power: bool, broken: bool = False) -> subprocess.CompletedProces
 class Careless(sqlite3.Connection):
     """A connection that flushes nothing."""
 
-    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+    def execute(self, statement, *values):
         return super().execute(statement.replace("EXTRA", "OFF"), *values)
 
 
-def main() -> int:
+def main():
     """Print how many lives were cut short and which ended badly; 1 if any did, or none was cut."""
     if sys.argv[1:]:
         sqlite3.connect = partial(sqlite3.connect, factory=Careless)

@@ -11,6 +11,7 @@ from tests.kit.errors import raises
 from tests.schemas.channels import channel, tokens
 
 LOOSE = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "1", "delta": "0.99"}}
+BOTH = [studies.with_epsilon(studies.NUMBER, "64"), studies.with_epsilon(studies.YES_NO, "8")]
 MANY = [{**studies.with_epsilon(studies.NUMBER, "8"), "id": f"q{place}"} for place in range(100)]
 
 
@@ -26,10 +27,7 @@ def warned(*questions, **fields):
         ([studies.with_epsilon(studies.NUMBER, "9")], ["hours: epsilon 9 "]),
         ([LOOSE], ["hours: delta 0.99 "]),
         (MANY, ["all questions together: epsilon 800 "]),
-        (
-            [studies.with_epsilon(studies.NUMBER, "64"), studies.with_epsilon(studies.YES_NO, "8")],
-            ["hours: epsilon 64 ", "all questions together: epsilon 72 "],
-        ),
+        (BOTH, ["hours: epsilon 64 ", "all questions together: epsilon 72 "]),
     ],
 )
 def test_noise_that_hides_hardly_anything_warns(questions, said):
@@ -88,10 +86,8 @@ AGE = {"id": "age", "bounds": ["18", "19"], "step": "0.5", "source": "ticket"}
 
 
 def study_of(*strata, public=(REGION,)):
-    """A study with a key for each of these strata."""
-    return Study(
-        studies.document(studies.YES_NO, channel=channel(tickets=tokens(*strata)), public=list(public))
-    )
+    tickets = channel(tickets=tokens(*strata))
+    return Study(studies.document(studies.YES_NO, channel=tickets, public=list(public)))
 
 
 def test_stratum_without_key_is_rejected(tmp_path):

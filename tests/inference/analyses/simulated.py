@@ -2,27 +2,21 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import jax
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 from numpyro import handlers
 
 from inference.analyses.design_file import read_design
-from inference.analyses.linear import Linear
 from inference.analyses.private_columns import private_of
-from inference.analyses.program import Assembled
 from inference.analyses.survey import survey_of
-from inference.analyses.table import Private, Table, table_of
+from inference.analyses.table import table_of
 from ldp_client import mechanism_for
 from ldp_client.bulk import randomise_many
 from ldp_client.bulk.quantising import quantise_many
 from ldp_client.core.randomness import NotForRealAnswers
-from schemas import Report, Study
+from schemas import Study
 from tests import studies
 from tests.kit import reporting
 from tests.kit.channels import known_channel
@@ -40,7 +34,7 @@ ANSWERS = {
 }
 
 
-def table(n: int = 40, seed: int = 0) -> Table:
+def table(n=40, seed=0):
     random = np.random.default_rng(seed)
     public = pd.DataFrame(
         {
@@ -60,19 +54,19 @@ def table(n: int = 40, seed: int = 0) -> Table:
     return table_of(public, private)
 
 
-def forced(public: pd.DataFrame | Mapping[str, Any], reports: Sequence[int] | None = None) -> Table:
+def forced(public, reports=None):
     """People with these public columns and reports of `armed`, no and yes in turn by default."""
     frame = pd.DataFrame(public)
     said = np.arange(len(frame)) % 2 if reports is None else reports
     return table_of(frame, [known_channel("armed", ("no", "yes"), said, FORCED)])
 
 
-def rolled(random: np.random.Generator, truth: Any) -> np.ndarray:
+def rolled(random, truth):
     said = np.where(random.random(len(truth)) < 2 / 3, truth, random.random(len(truth)) < 0.5)
     return said.astype(int)
 
 
-def sites_of(linear: Linear, coefficients: ArrayLike) -> dict[str, np.ndarray]:
+def sites_of(linear, coefficients):
     """The sites (…) at which a linear predictor with one output has these coefficients (…, columns)."""
     values, found = np.asarray(coefficients, float)[..., None], {}
     slopes = values[..., linear.columns, :]
@@ -84,14 +78,14 @@ def sites_of(linear: Linear, coefficients: ArrayLike) -> dict[str, np.ndarray]:
     return found
 
 
-def any_draws(analysis: Assembled, count: int = 100) -> dict[str, np.ndarray]:
+def any_draws(analysis, count=100):
     """Draws (1, count, …) of all sites of an analysis, from no law in particular."""
     random = np.random.default_rng(1)
     drawn = {name: random.normal(size=(1, count, *np.shape(one))) for name, one in analysis.initial().items()}
     return {name: np.abs(one) if "_sd_" in name else one for name, one in drawn.items()}
 
 
-def design(**columns: Any) -> str:
+def design(**columns):
     """A design of these columns; one without a design or matrix of its own has MATRIX for no and yes."""
     usual = {"answers": ["no", "yes"], "reports": ["no", "yes"]}
     whole = {
@@ -103,14 +97,14 @@ def design(**columns: Any) -> str:
     return json.dumps({"format": "ldpkit.design/1", "columns": whole})
 
 
-def with_design(stated: Mapping[str, Any], counts: Mapping[tuple[str, str, int], int]) -> Table:
+def with_design(stated, counts):
     """A table of {(arm, report, x): people} under a design of q, whose answers and reports are no and yes."""
     rows = [key for key, count in counts.items() for _ in range(count)]
     whole = {"answers": ["no", "yes"], "reports": ["no", "yes"], **stated}
     return survey_of(pd.DataFrame(rows, columns=["arm", "q", "x"]), read_design(design(q=whole)))
 
 
-def write(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def write(path, header, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([header, *rows])
     return str(path)
@@ -124,11 +118,11 @@ EVER = {**studies.YES_NO, "mechanism": {"name": "randomized_response", "epsilon"
 JOB = {**studies.CHOICE, "id": "job", "mechanism": {"name": "oue", "epsilon": "3"}}
 
 
-def study_of(*questions: Mapping[str, Any], **fields: Any) -> Study:
+def study_of(*questions, **fields):
     return Study({**studies.document(*map(dict, questions)), "public": PUBLIC, **fields})
 
 
-def reports_of(study: Study, n: int, seed: int = 0) -> list[Report]:
+def reports_of(study, n, seed=0):
     """Reports of n people of two regions and all ages, whose choices are even; numbers are 3."""
     random = np.random.default_rng(seed)
     people = [
@@ -147,7 +141,7 @@ GAUSSIAN = {**studies.NUMBER, "mechanism": {"name": "gaussian", "epsilon": "2", 
 SHARP = {**studies.NUMBER, "mechanism": {"name": "laplace", "epsilon": "8"}}
 
 
-def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
+def reported(question, answers, seed=1):
     own = Study(studies.document(question)).questions[0]
     mechanism = mechanism_for(own)
     source = NotForRealAnswers(np.random.default_rng(seed).bytes)
@@ -155,17 +149,17 @@ def reported(question: dict[str, Any], answers: Any, seed: int = 1) -> Private:
     return private_of(own, [payload.tobytes() for payload in payloads])
 
 
-def log_density(found: Assembled, dtype: Any = np.float64) -> Callable[[Mapping[str, Any]], Any]:
+def log_density(found, dtype=np.float64):
     """Sites -> the log-likelihood of all reports."""
     data = {name: np.asarray(one) for name, one in found.data(dtype).items()}
 
-    def density(sites: Mapping[str, Any]) -> Any:
+    def density(sites):
         trace = handlers.trace(handlers.substitute(found.program, data=sites)).get_trace(**data)
         return trace["reports"]["fn"].log_factor
 
     return density
 
 
-def log_likelihood(found: Assembled, sites: Mapping[str, Any]) -> float:
+def log_likelihood(found, sites):
     with jax.enable_x64(True):
         return float(jax.jit(log_density(found))(sites))

@@ -19,7 +19,7 @@ from tests import studies
 GUIDE = (Path(__file__).parents[3] / "docs" / "surveys.md").read_text(encoding="utf-8")
 
 
-def blocks(language: str) -> list[str]:
+def blocks(language):
     return re.findall(rf"^```{language}\n(.*?)^```", GUIDE, flags=re.M | re.S)
 
 

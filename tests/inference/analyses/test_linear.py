@@ -17,7 +17,7 @@ PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
 FAR = "I(age + 2000)"
 
 
-def with_few(few: int, n: int = 5000):
+def with_few(few, n=5000):
     """People of whom few are in region z, and as many have something else; all of ages 20 to 69."""
     region = np.where(np.arange(n) < few, "z", np.where(np.arange(n) % 2, "a", "b"))
     rare = np.arange(n)[::-1] < few

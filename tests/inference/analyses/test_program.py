@@ -55,7 +55,7 @@ def test_unfittable_formula_is_rejected_in_one_line(formula, family, code):
     assert "\n" not in str(error.value)
 
 
-def regions(*seen: str) -> pd.Categorical:
+def regions(*seen):
     return pd.Categorical([seen[at % len(seen)] for at in range(30)], categories=["north", "south", "west"])
 
 
@@ -123,7 +123,7 @@ PUBLIC = [{"id": "region", "choices": ["north", "south"]}, {"id": "k", "bounds":
 
 @pytest.mark.attack(17)
 @pytest.mark.parametrize("kind", KINDS)
-def test_planned_model_matches_fitted_model(kind: str):
+def test_planned_model_matches_fitted_model(kind):
     """A scale was planned as a softmax and fitted as an ordered logit, so the plan was for another model."""
     study = Study(studies.document(KINDS[kind], public=PUBLIC))
     (question,) = study.questions
@@ -159,21 +159,21 @@ ROWS = pd.DataFrame(
 @pytest.mark.parametrize(
     "term", ["I(age - age.mean())", "I(age.rank())", "np.cumsum(age)", "region + I(age - age.max())"]
 )
-def test_term_that_depends_on_other_rows_is_rejected(term: str) -> None:
+def test_term_that_depends_on_other_rows_is_rejected(term):
     """Rows are patterns of reports, so age.mean() would be the mean of patterns, and differ in a census."""
     with raises(InputError, "formula.term_depends_on_rows"):
         variables(term, list(PATTERNS))
 
 
 @pytest.mark.parametrize("term", ["center(age)", "poly(age, 2)", "np.log(age)", "I(age**2) + C(region)"])
-def test_term_of_single_row_is_same_in_any_census(term: str) -> None:
+def test_term_of_single_row_is_same_in_any_census(term):
     assert "age" in variables(term, list(PATTERNS))
     matrix = matrix_of(term, PATTERNS, (), SIZES)
     for row in range(len(PATTERNS)):
         np.testing.assert_allclose(again(matrix, PATTERNS[row : row + 1])[0], matrix.values[row], atol=1e-9)
 
 
-def test_transform_uses_statistics_of_reports_not_of_cells() -> None:
+def test_transform_uses_statistics_of_reports_not_of_cells():
     found = assemble(table(), "ever ~ scale(cov.size)")
     sizes = table().public["cov.size"].to_numpy(float)
     wanted = (np.unique(sizes) - sizes.mean()) / sizes.std(ddof=1)
@@ -182,7 +182,7 @@ def test_transform_uses_statistics_of_reports_not_of_cells() -> None:
 
 @pytest.mark.attack(19)
 @pytest.mark.parametrize("side", ["one + age", "age * one", "{one}", "region + region:one"])
-def test_term_that_vanishes_is_rejected(side: str) -> None:
+def test_term_that_vanishes_is_rejected(side):
     """A column with one level has no effect: the formula would be fitted without it, and not say so."""
     with raises(InputError, "formula.one_level_factor", "one"):
         matrix_of(side, ROWS, (), np.ones(4, np.int64))
@@ -197,11 +197,11 @@ def test_term_that_vanishes_is_rejected(side: str) -> None:
         ("one:age", ["Intercept", "one:age[north]"]),
     ],
 )
-def test_terms_have_names_of_columns_and_levels(side: str, names: list[str]) -> None:
+def test_terms_have_names_of_columns_and_levels(side, names):
     assert sorted(matrix_of(side, ROWS, (), np.ones(4, np.int64)).names) == names
 
 
-def test_level_names_are_kept() -> None:
+def test_level_names_are_kept():
     """The "T." that formulaic adds for contrasts is removed, but not a level's own first letters."""
     frame = pd.DataFrame({"region": ["N.Korea", "Korea", "T.x"], "place": ["a]b", "a]c", "d"]})
     assert matrix_of("region", frame, (), SIZES).levels == ("", "N.Korea", "T.x")

@@ -40,7 +40,7 @@ MECHANISMS = [
 ]
 
 
-def choice_of(mechanism: dict[str, str], count: int) -> dict:
+def choice_of(mechanism, count):
     epsilon = "2" if mechanism["name"] == "memoized" else "1"
     return {**JOB, "choices": {"count": count}, "mechanism": {**mechanism, "epsilon": epsilon}}
 

@@ -10,7 +10,7 @@ from inference import analyse_waves
 from inference.analyses.program import assemble
 from inference.analyses.study_formula import table_of_reports, table_of_waves
 from inference.analyses.survey import load_survey
-from inference.analyses.table import Private, concat, table_of
+from inference.analyses.table import concat, table_of
 from ldp_client import mechanisms_of
 from ldp_client.documents.errors import InputError
 from ldpkit.cli import main
@@ -21,7 +21,7 @@ from tests.inference.analyses.simulated import EVER, JOB, SHARP, design, reporte
 from tests.kit.errors import raises
 
 
-def of_rows(column: Private) -> np.ndarray:
+def of_rows(column):
     """P(report | answer) of each row, (rows, answers)."""
     return column.choices.vectors[0, column.codes]
 
@@ -65,10 +65,9 @@ OTHER_JOB = {**JOB, "choices": ["student", "worker", "nurse", "other"]}
     ],
 )
 def test_incompatible_waves_are_rejected(second, names, code):
+    waves = {"a": (FIRST, reports_of(FIRST, 6)), "b": (second, reports_of(second, 6))}
     with raises(InputError, code):
-        table_of_waves(
-            {"a": (FIRST, reports_of(FIRST, 6)), "b": (second, reports_of(second, 6))}, None, names
-        )
+        table_of_waves(waves, None, names)
 
 
 def test_single_wave_and_summary_are_rejected(waves):
@@ -81,6 +80,8 @@ def test_single_wave_and_summary_are_rejected(waves):
 
 
 LISTS = [{"title": title, "questions": ["ever"], "any_of": True} for title in ("You?", "Your mother?")]
+IN_LISTS = [study_of(studies.YES_NO, sections=[one]) for one in LISTS]
+IN_UNITS = [study_of({**studies.NUMBER, "unit": unit}) for unit in ("tablets", "packs")]
 
 
 @pytest.mark.parametrize(
@@ -89,16 +90,8 @@ LISTS = [{"title": title, "questions": ["ever"], "any_of": True} for title in ("
         (["ever", "wave"], study_of(EVER), study_of(EVER, version=2), None),
         (["ever"], study_of(EVER), study_of(EVER, version=2), "pooled"),
         (["ever", "wave"], study_of(EVER), study_of({**EVER, "text": "Do you?"}), "is worded differently"),
-        (
-            ["ever", "wave"],
-            *(study_of(studies.YES_NO, sections=[one]) for one in LISTS),
-            "is worded differently",
-        ),
-        (
-            ["hours", "wave"],
-            *(study_of({**studies.NUMBER, "unit": unit}) for unit in ("tablets", "packs")),
-            "tablets, packs",
-        ),
+        (["ever", "wave"], *IN_LISTS, "is worded differently"),
+        (["hours", "wave"], *IN_UNITS, "tablets, packs"),
     ],
 )
 def test_difference_between_waves_is_noted(names, first, second, wanted):

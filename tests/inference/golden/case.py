@@ -16,10 +16,8 @@ from tests import studies
 from tests.inference.golden.reference import Target, Values
 from tests.statistics import seeded
 
-Draws = dict[str, Values]
 # Of each chain: four of them tell a mean to 0.03 sd, and an sd to 2 %. Chains that do not mix draw on.
 KEPT = 500
-Question = Mapping[str, Any]
 
 
 class Collected(NamedTuple):
@@ -27,12 +25,12 @@ class Collected(NamedTuple):
     reports: list[Report]
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         """Of what was reported, whatever the study document and report ids look like."""
         rows = [(sorted(one.payloads.items()), sorted((one.public or {}).items())) for one in self.reports]
         return hashlib.sha256(repr(rows).encode()).hexdigest()
 
-    def payloads(self, question: str) -> list[bytes]:
+    def payloads(self, question):
         return [report.payloads[question] for report in self.reports]
 
 
@@ -41,7 +39,7 @@ class Case:
     """data: what is fitted. draws: of its posterior by this code. target: the posterior that it should be."""
 
     data: Callable[[], Any]
-    draws: Callable[[Any], Draws]
+    draws: Callable[[Any], dict[str, Values]]
     target: Callable[[Any], Target]
 
 
@@ -65,12 +63,12 @@ def collected(name, questions, people, **fields):
     return Collected(study, reports)
 
 
-def fitted(data: Collected) -> Draws:
+def fitted(data):
     (posterior,) = fit(data.study, data.reports, draws=KEPT).values()
     return dict(posterior.draws)
 
 
-def approximated(data: Collected) -> Draws:
+def approximated(data):
     """As `fitted` by the Gaussian approximation, or by the sampler where that finds itself poor.
 
     It compiles less, and its draws are weighted by the posterior density itself.
@@ -80,16 +78,16 @@ def approximated(data: Collected) -> Draws:
     return fitted(data) if is_poor else dict(posterior.draws)
 
 
-def analysed(formula: str, priors: Mapping[str, Any], census: Any = None) -> Callable[[Collected], Draws]:
+def analysed(formula, priors, census=None):
     over = None if census is None else Population(census=census)
 
-    def draws(data: Collected) -> Draws:
+    def draws(data):
         found = analyse(data.study, data.reports, formula, priors=priors, population=over, draws=KEPT)
         return {**found.draws, **{one.name: np.asarray(one.draws) for one in found.quantities}}
 
     return draws
 
 
-def stated(distribution: str, **numbers: object) -> dict[str, object]:
+def stated(distribution, **numbers):
     said = {key: value if isinstance(value, (list, dict)) else str(value) for key, value in numbers.items()}
     return {"distribution": distribution, **said}

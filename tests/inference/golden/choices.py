@@ -2,13 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special, stats
 
 from tests import studies
-from tests.inference.golden.case import Case, Collected, Question, approximated, collected, fitted, stated
+from tests.inference.golden.case import Case, approximated, collected, fitted, stated
 from tests.inference.golden.reference import Points, Target, Values
 
 # Of many people a noise scale that is 3 % off moves the posterior by more than fits may be off.
@@ -21,14 +21,14 @@ BETA = stated("beta", a=2, b=3)
 DIRICHLET = stated("dirichlet", concentration=["1", "2", "3"])
 
 
-def _hash(payload: bytes, choices: int, epsilon: float) -> list[bool]:
+def _hash(payload, choices, epsilon):
     """a, b and c of a hash, 4 bytes each, and the hash with noise."""
     a, b, c, told = (int.from_bytes(payload[at : at + 4], "big") for at in (0, 4, 8, 12))
     hashes = int(np.exp(epsilon) + 0.5) + 1
     return [((a * x * x + b * x + c) % (2**31 - 1)) % hashes == told for x in range(choices)]
 
 
-def _hadamard(payload: bytes, choices: int, epsilon: float) -> list[bool]:
+def _hadamard(payload, choices, epsilon):
     """A block and a column: of choices in that block those whose row has even parity with the column."""
     blocks = max(1, 2 ** int(np.ceil(epsilon / np.log(2)) - 1))
     width = next(2**power for power in range(1, 30) if (2**power - 1) * blocks >= choices)
@@ -37,16 +37,16 @@ def _hadamard(payload: bytes, choices: int, epsilon: float) -> list[bool]:
     return [own == block and (row + 1 & column).bit_count() % 2 == 0 for own, row in rows]
 
 
-def _bits(payload: bytes, choices: int, _: float) -> list[bool]:
+def _bits(payload, choices, _):
     return [int.from_bytes(payload, "little") >> x & 1 == 1 for x in range(choices)]
 
 
-def _single(payload: bytes, choices: int, _: float) -> list[bool]:
+def _single(payload, choices, _):
     return [x == int.from_bytes(payload, "big") for x in range(choices)]
 
 
 # The choices that each mechanism's payload supports, as docs/payloads.md has it.
-SETS: Mapping[str, Callable[[bytes, int, float], list[bool]]] = {
+SETS = {
     "randomized_response": _single,
     **dict.fromkeys(("oue", "sue", "subset_selection"), _bits),
     "olh": _hash,
@@ -54,7 +54,7 @@ SETS: Mapping[str, Callable[[bytes, int, float], list[bool]]] = {
 }
 
 
-def chances_of(payloads: list[bytes], mechanism: Question, choices: int) -> Values:
+def chances_of(payloads, mechanism, choices):
     """(distinct sets, choices + 1): P(set | answer) but for a factor, and how many reports."""
     name = mechanism.get("of", mechanism["name"])
     epsilon = float(mechanism.get("instantaneous_epsilon", mechanism["epsilon"]))
@@ -73,17 +73,17 @@ class Law(NamedTuple):
     quantities: Callable[[Points], Points] = dict
 
 
-def named(points: Points) -> Points:
+def named(points):
     return {f"p[{label}]": points["p"][:, place] for place, label in enumerate(LABELS)}
 
 
-def _with_refusals(points: Points) -> Values:
+def _with_refusals(points):
     """One more choice, that of refusing; p is of those who answer."""
     p, refused = points["p"], points["refused"]
     return np.column_stack([(1 - refused) * (1 - p), (1 - refused) * p, refused])
 
 
-def _log_prior_with_concentration(points: Points) -> Values:
+def _log_prior_with_concentration(points):
     own, logs = points["concentration"], np.log(points["p"]).sum(axis=1)
     prior = special.gammaln(3 * own) - 3 * special.gammaln(own) + (own - 1) * logs
     return np.asarray(prior + stats.lognorm(0.5, scale=1.0).logpdf(own))
@@ -113,7 +113,7 @@ SHARES_AND_CONCENTRATION = Law(
 )
 
 
-def multinomial(mechanism: Question, **prior: Any) -> dict[str, Any]:
+def multinomial(mechanism, **prior):
     model = {"name": "multinomial", "prior": {"p": prior or DIRICHLET}}
     return {**studies.CHOICE, "mechanism": dict(mechanism), "model": model}
 
@@ -128,9 +128,9 @@ REFUSABLE = {
 LEARNT = multinomial(WARNER, **stated("dirichlet", concentration=stated("log_normal", loc=0, scale=0.5)))
 
 
-def _case(question: Question, law: Law, people: int = PEOPLE) -> Case:
-    def data() -> Collected:
-        answers: list[Any] = [bool(one) for one in np.random.default_rng(1).random(people) < 0.3]
+def _case(question, law, people=PEOPLE):
+    def data():
+        answers = [bool(one) for one in np.random.default_rng(1).random(people) < 0.3]
         if question["ask"] == "choice":
             drawn = np.random.default_rng(2).choice(question["choices"], people, p=(0.15, 0.6, 0.25))
             answers = [str(one) for one in drawn]
@@ -143,13 +143,13 @@ def _case(question: Question, law: Law, people: int = PEOPLE) -> Case:
     return Case(data, fitted if is_sampled else approximated, of_shares(question, law))
 
 
-def of_shares(question: Question, law: Law) -> Callable[[Collected], Target]:
+def of_shares(question, law):
     choices = len(question.get("choices", ("no", "yes"))) + bool(question.get("refusal"))
 
-    def target(data: Collected) -> Target:
+    def target(data):
         table = chances_of(data.payloads(question["id"]), question["mechanism"], choices)
 
-        def log_density(points: Points) -> Values:
+        def log_density(points):
             logs = np.log(table[:, :-1] @ law.shares(points).T)
             return np.asarray(table[:, -1] @ logs + law.log_prior(points))
 
@@ -162,7 +162,7 @@ OF_ONE = ("randomized_response", "oue", "sue", "subset_selection", "olh", "hadam
 MULTINOMIALS = {f"multinomial, {name}": multinomial({"name": name, "epsilon": "1"}) for name in OF_ONE} | {
     "multinomial, memoized": multinomial({**studies.KEPT, "of": "sue"})
 }
-CASES: dict[str, Case] = {
+CASES = {
     "bernoulli, randomized_response": _case(BERNOULLI, SHARE),
     "bernoulli, memoized": _case({**BERNOULLI, "mechanism": studies.KEPT}, SHARE),
     "bernoulli with refusals": _case(REFUSABLE, REFUSED),
@@ -173,7 +173,7 @@ CASES: dict[str, Case] = {
 }
 
 
-def _default(question: Question, law: Law, people: list[Any]) -> Case:
+def _default(question, law, people):
     """Few people at ε = 0.01 say so little that the default prior remains, which is uniform."""
     asked = studies.with_epsilon(dict(question), "0.01")
     flat = law._replace(log_prior=lambda points: np.zeros(len(points["p"])))

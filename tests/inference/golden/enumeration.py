@@ -19,11 +19,11 @@ class Rows(NamedTuple):
     chances: Mapping[str, Values]
     counts: Values
 
-    def number(self, name: str) -> Values:
+    def number(self, name):
         """A public number, (rows, 1)."""
         return np.asarray(self.public[[name]], np.float64)
 
-    def level(self, name: str, level: str) -> Values:
+    def level(self, name, level):
         """Whether rows are of this level, (rows, 1)."""
         return np.asarray(self.public[[name]] == level, np.float64)
 

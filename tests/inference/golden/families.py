@@ -1,15 +1,12 @@
 """All golden fits by family; each family has a file in tests/golden/fits."""
 
 import json
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.inference.golden import choices, formulas, numbers, records, secure_sums
-from tests.inference.golden.case import Case, Draws
 
 FOLDER = Path(__file__).parents[2] / "golden" / "fits"
-FAMILIES: Mapping[str, Mapping[str, Case]] = {
+FAMILIES = {
     "choices": choices.CASES,
     "numbers": numbers.CASES,
     "records": records.CASES,
@@ -20,7 +17,7 @@ FAMILIES: Mapping[str, Mapping[str, Case]] = {
     "defaults": {**choices.DEFAULTS, **numbers.DEFAULTS},
 }
 # What `make test` fits; the others are dear, or much like these.
-FAST: Mapping[str, Sequence[str]] = {
+FAST = {
     "choices": (
         "bernoulli, randomized_response",
         "multinomial, oue",
@@ -39,17 +36,16 @@ FAST: Mapping[str, Sequence[str]] = {
 MEAN_OFF, SD_OFF = 0.1, 0.1
 
 
-def path_of(family: str) -> Path:
+def path_of(family):
     return FOLDER / f"{family.replace(' ', '_')}.json"
 
 
-def read(family: str) -> dict[str, Any]:
+def read(family):
     """{case: its digest, source and quantities} as they were written."""
-    found: dict[str, Any] = json.loads(path_of(family).read_text(encoding="utf-8"))
-    return found
+    return json.loads(path_of(family).read_text(encoding="utf-8"))
 
 
-def differences(draws: Draws, wanted: Mapping[str, Mapping[str, float]]) -> list[str]:
+def differences(draws, wanted):
     """Where draws have another mean or sd than they should; a quantity that is absent is one too."""
     problems = [f"no {name}" for name in wanted if name not in draws]
     for name, one in wanted.items():

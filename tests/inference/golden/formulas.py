@@ -3,9 +3,8 @@
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -16,11 +15,11 @@ from inference.analyses.analysing import analyse_table
 from inference.analyses.design_file import read_design
 from inference.analyses.survey import survey_of
 from tests import studies
-from tests.inference.golden.case import KEPT, Case, Collected, Draws, analysed, collected, stated
+from tests.inference.golden.case import KEPT, Case, Collected, analysed, collected, stated
 from tests.inference.golden.choices import chances_of
 from tests.inference.golden.enumeration import Rows, likelihood, linear
 from tests.inference.golden.numbers import log_prior
-from tests.inference.golden.reference import Points, Target, Values
+from tests.inference.golden.reference import Target, Values
 
 PEOPLE = 2_000
 WIDE = stated("normal", loc=0, scale="1.5")
@@ -34,10 +33,10 @@ PUBLIC = (
 )
 
 
-def rows_of(fields: Sequence[str]) -> Callable[[Collected], Rows]:
+def rows_of(fields):
     """Count the reports of these public fields that are alike."""
 
-    def rows(data: Collected) -> Rows:
+    def rows(data):
         (question,) = data.study.document["questions"]
         distinct = Counter(
             (tuple((one.public or {})[name] for name in fields), one.payloads["ever"]) for one in data.reports
@@ -52,7 +51,7 @@ def rows_of(fields: Sequence[str]) -> Callable[[Collected], Rows]:
     return rows
 
 
-def people(count: int) -> list[dict[str, Any]]:
+def people(count):
     """Public fields and answers: ever goes with region, age and clinic, died with ever."""
     random = np.random.default_rng(20261130)
     north, age = random.random(count) < 0.4, random.integers(-2, 3, count)
@@ -80,10 +79,10 @@ def reports_of(fields, question=EVER, count=PEOPLE, name="", version=1):
 
 
 def posterior(priors, rows_in, text, quantities=lambda _, points: points):
-    def target(data: Any) -> Target:
+    def target(data):
         rows = rows_in(data)
 
-        def log_density(points: Points) -> Values:
+        def log_density(points):
             chances = likelihood(text, "logit", rows, points)
             return np.asarray(rows.counts @ np.log(chances) + log_prior(priors, points))
 
@@ -103,7 +102,7 @@ def _case(text, names, quantities=lambda _, points: points, census=None):
 BY_AGE, AGE_REGION = "ever ~ age + region", ("Intercept", "age", "region[north]")
 
 
-def _share(rows: Rows, points: Points) -> Values:
+def _share(rows, points):
     """The share of ever among people of whom each row stands for so many."""
     shares = special.expit(linear(rows, points, ["age", "region"], {}))
     return np.asarray(rows.counts @ shares / rows.counts.sum())
@@ -116,23 +115,23 @@ CENSUS = pd.DataFrame(
 )
 
 
-def _in_census(_: Rows, points: Points) -> Points:
+def _in_census(_, points):
     counts = np.asarray(CENSUS["count"], np.float64)
     share = _share(Rows(CENSUS, {}, {}, counts), points)
     return {"share ever = yes, in the census": share, "total ever = yes, in the census": share * counts.sum()}
 
 
-def _groups() -> Case:
+def _groups():
     """Effects of five clinics are normal, with an sd of their own: each is integrated out."""
     priors = {"Intercept": WIDE, "1|clinic_sigma": stated("half_normal", scale=1)}
     # Near enough to each other for clinics whose own reports tell their effect sharply.
     nodes = np.linspace(-7, 7, 401)
     log_weights = stats.norm.logpdf(nodes) + np.log(nodes[1] - nodes[0])
 
-    def target(data: Collected) -> Target:
+    def target(data):
         rows = rows_of(["clinic"])(data)
 
-        def log_density(points: Points) -> Values:
+        def log_density(points):
             eta = points["Intercept"][:, None] + points["1|clinic_sigma"][:, None] * nodes
             yes, total = special.expit(eta)[..., None], log_prior(priors, points)
             for clinic in CLINICS:
@@ -152,26 +151,26 @@ class Waves(NamedTuple):
     each: dict[str, Collected]
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         return " ".join(one.digest for one in self.each.values())
 
 
-def _waves() -> Case:
+def _waves():
     text = "ever ~ wave + region"
     priors = dict.fromkeys(("Intercept", "wave[2025]", "region[north]"), WIDE)
 
-    def data() -> Waves:
+    def data():
         asked = {"2024": studies.with_epsilon(EVER, "2"), "2025": studies.with_epsilon(EVER, "1")}
         waves = {}
         for place, (name, one) in enumerate(asked.items()):
             waves[name] = reports_of(["region"], one, PEOPLE - 200 * place, name, place + 1)
         return Waves(waves)
 
-    def draws(data: Waves) -> Draws:
+    def draws(data):
         waves = {name: (one.study, one.reports) for name, one in data.each.items()}
         return dict(analyse_waves(waves, text, priors=priors, draws=KEPT).draws)
 
-    def rows(data: Waves) -> Rows:
+    def rows(data):
         first, second = (rows_of(["region"])(one) for one in data.each.values())
         public = pd.concat([first.public.assign(wave="2024"), second.public.assign(wave="2025")])
         ever = np.concatenate([first.chances["ever"], second.chances["ever"]])
@@ -180,7 +179,7 @@ def _waves() -> Case:
     return Case(data, draws, posterior(priors, rows, text))
 
 
-CASES: dict[str, Case] = {
+CASES = {
     "logit": _case(
         BY_AGE, AGE_REGION, lambda rows, points: {**points, "share ever = yes": _share(rows, points)}
     ),
@@ -192,8 +191,7 @@ CASES: dict[str, Case] = {
 
 
 # Surveys done with dice: a report's chances are a row of the design's matrix.
-Matrix = Sequence[Sequence[str]]
-FORCED: Matrix = [["5/6", "1/6"], ["1/6", "5/6"]]
+FORCED = [["5/6", "1/6"], ["1/6", "5/6"]]
 
 
 class Survey(NamedTuple):
@@ -204,15 +202,15 @@ class Survey(NamedTuple):
     design: str
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         return hashlib.sha256(repr(self.frame.astype(str).to_dict("records")).encode()).hexdigest()
 
 
-def _dice(parts: Mapping[str, Matrix]) -> Case:
+def _dice(parts):
     """A survey with dice; parts: the matrix of each arm, or of all."""
     priors = {"Intercept": WIDE, "married": WIDE}
 
-    def surveyed() -> Survey:
+    def surveyed():
         random = np.random.default_rng(20261201)
         married, arm = random.random(PEOPLE) < 0.6, random.integers(0, len(parts), PEOPLE)
         no = np.where(married, 0.5 / 0.8, 0.7 / 0.9)
@@ -226,11 +224,11 @@ def _dice(parts: Mapping[str, Matrix]) -> Case:
         design = json.dumps({"format": "ldpkit.design/1", "columns": {"q": column}})
         return Survey(frame, every[arm, :, said], design)
 
-    def draws(data: Survey) -> Draws:
+    def draws(data):
         table = survey_of(data.frame, read_design(data.design))
         return dict(analyse_table(table, "q ~ married", priors=priors, draws=KEPT).draws)
 
-    def rows(data: Survey) -> Rows:
+    def rows(data):
         """Distinct rows of a table: whether married, and P(report | answer)."""
         both = np.column_stack([data.frame["married"], data.chances])
         keys, counts = np.unique(both, axis=0, return_counts=True)
@@ -240,7 +238,7 @@ def _dice(parts: Mapping[str, Matrix]) -> Case:
     return Case(surveyed, draws, posterior(priors, rows, "q ~ married"))
 
 
-DICE: dict[str, Case] = {
+DICE = {
     "forced": _dice({"all": FORCED}),
     "two arms": _dice({"a": FORCED, "b": FORCED[::-1]}),
 }

@@ -1,16 +1,14 @@
 """Golden fits of numbers: laws cut off at both bounds, with noise; reports are counted in fine cells."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any
 
 import numpy as np
 from scipy import optimize, stats
 
 from tests import studies
-from tests.inference.golden.case import Case, Collected, Question, approximated, collected, fitted, stated
-from tests.inference.golden.reference import Points, Target, Values
+from tests.inference.golden.case import Case, approximated, collected, fitted, stated
+from tests.inference.golden.reference import Target
 
 PEOPLE = 2_000
 # What the sampler fits: no Gaussian approximates the second.
@@ -22,39 +20,38 @@ ANSWERS, REPORTS = 200, 60
 NOISE = {"laplace": stats.laplace, "gaussian": stats.norm}
 LAPLACE = {"name": "laplace", "epsilon": "4"}
 GAUSSIAN = {"name": "gaussian", "epsilon": "20", "delta": "1e-6"}
-Law = Callable[[Points], Any]
 
 
 @cache
-def gaussian_scale(epsilon: float) -> float:
+def gaussian_scale(epsilon):
     """The standard deviation that hides a distance of 1 (Balle and Wang 2018, theorem 8)."""
 
-    def delta(sd: float) -> float:
+    def delta(sd):
         half, rest = 0.5 / sd, epsilon * sd
         return float(stats.norm.cdf(half - rest) - np.exp(epsilon) * stats.norm.cdf(-half - rest))
 
     return float(optimize.brentq(lambda sd: delta(sd) - DELTA, 0.05, 500))
 
 
-def masses_of(law: Any, low: float, high: float) -> Values:
+def masses_of(law, low, high):
     """(ANSWERS + 2, points): of a law what lies below the bounds, in each cell between them, and above."""
     edges = np.linspace(low, high, ANSWERS + 1)[:, None]
     return np.vstack([law.cdf(edges[:1]), np.diff(law.cdf(edges), axis=0), law.sf(edges[-1:])])
 
 
-def whole_masses_of(law: Any, high: int) -> Values:
+def whole_masses_of(law, high):
     """(high + 1, points): of a law on whole numbers from 0, what lies above counted at the upper bound."""
     return np.vstack([law.pmf(np.arange(high)[:, None]), law.sf(np.array([[high - 1]]))])
 
 
-def places_of(whole: int) -> Values:
+def places_of(whole):
     """Where answers lie between 0 and 1: whole numbers to the upper bound, or at the ends and in cells."""
     if whole:
         return np.arange(whole + 1) / whole
     return np.concatenate([[0.0], (np.arange(ANSWERS) + 0.5) / ANSWERS, [1.0]])
 
 
-def counted(payloads: list[bytes], mechanism: Question, places: Values) -> Values:
+def counted(payloads, mechanism, places):
     """(cells with reports, places + 1): P(a report in the cell | an answer at a place), and how many are."""
     # The noise's scale where the bounds are 0 and 1.
     epsilon = float(mechanism["epsilon"])
@@ -69,18 +66,18 @@ def counted(payloads: list[bytes], mechanism: Question, places: Values) -> Value
     return np.column_stack([chances[kept], counts[kept]])
 
 
-def log_likelihood(table: Values, masses: Values) -> Values:
+def log_likelihood(table, masses):
     """Of laws with so much at each place, (places, points)."""
     return np.asarray(table[:, -1] @ np.log(table[:, :-1] @ masses))
 
 
-def _question(model: str, mechanism: Question, **priors: Any) -> dict[str, Any]:
+def _question(model, mechanism, **priors):
     return {**studies.NUMBER, "mechanism": dict(mechanism), "model": {"name": model, "prior": priors}}
 
 
-def prior_of(said: Question) -> Any:
+def prior_of(said):
     numbers = {key: float(value) for key, value in said.items() if key != "distribution"}
-    laws: Mapping[str, Callable[..., Any]] = {
+    laws = {
         "normal": lambda loc, scale: stats.norm(loc, scale),
         "gamma": lambda shape, rate: stats.gamma(shape, scale=1 / rate),
         "log_normal": lambda loc, scale: stats.lognorm(scale, scale=np.exp(loc)),
@@ -91,11 +88,11 @@ def prior_of(said: Question) -> Any:
     return laws[said["distribution"]](**numbers)
 
 
-def log_prior(priors: Mapping[str, Question], points: Points) -> Values:
+def log_prior(priors, points):
     return np.asarray(sum(prior_of(said).logpdf(points[name]) for name, said in priors.items()))
 
 
-LAWS: Mapping[str, Law] = {
+LAWS = {
     "normal": lambda at: stats.norm(at["mean"], at["sd"]),
     "exponential": lambda at: stats.expon(scale=1 / at["rate"]),
     "lognormal": lambda at: stats.lognorm(at["log_sd"], scale=np.exp(at["log_mean"])),
@@ -106,14 +103,14 @@ LAWS: Mapping[str, Law] = {
 }
 
 
-def _law(question: Question, points: Points) -> Any:
+def _law(question, points):
     low, high = map(float, question["bounds"])
     if question["model"]["name"] == "beta":
         return stats.beta(points["a"], points["b"], low, high - low)
     return LAWS[question["model"]["name"]](points)
 
 
-def _masses(question: Question, points: Points) -> Values:
+def _masses(question, points):
     low, high = map(float, question["bounds"])
     law = _law(question, points)
     is_whole = question["model"]["name"] == "poisson"
@@ -126,10 +123,10 @@ def target_of(question, start, priors=None):
     priors = priors or question["model"]["prior"]
     space = {name: "real" if name == "mean" else "positive" for name in priors}
 
-    def target(data: Collected) -> Target:
+    def target(data):
         table = counted(data.payloads(question["id"]), question["mechanism"], places_of(whole))
 
-        def log_density(points: Points) -> Values:
+        def log_density(points):
             return log_likelihood(table, _masses(question, points)) + log_prior(priors, points)
 
         return Target(space, log_density, start=start)
@@ -137,7 +134,7 @@ def target_of(question, start, priors=None):
     return target
 
 
-def _target_with_refusals(data: Collected) -> Target:
+def _target_with_refusals(data):
     """A coin tells whether there is a number, with half of epsilon; who refuses sends noise on the middle."""
     payloads, mechanism = data.payloads("hours"), REFUSABLE["mechanism"]
     numbers, coins = [one[:-1] for one in payloads], np.array([one[-1] for one in payloads])
@@ -148,7 +145,7 @@ def _target_with_refusals(data: Collected) -> Target:
         tossed = [one for one, own in zip(numbers, coins, strict=True) if own == coin]
         tables.append(counted(tossed, mechanism, places))
 
-    def log_density(points: Points) -> Values:
+    def log_density(points):
         answers, refused = _masses(REFUSABLE, points), points["refused"]
         total = log_prior(REFUSABLE["model"]["prior"], points)
         for table, told in zip(tables, (true, 1 - true), strict=True):
@@ -169,7 +166,7 @@ REFUSABLE = {
 }
 STUDENT = stated("student_t", degrees_of_freedom=4, loc=5, scale=2)
 # The question of each case; the name begins with its model.
-QUESTIONS: dict[str, dict[str, Any]] = {
+QUESTIONS = {
     "normal, laplace": NORMAL,
     "normal, gaussian": _question("normal", GAUSSIAN, mean=STUDENT, sd=stated("half_normal", scale=3)),
     "exponential, laplace": _question("exponential", LAPLACE, rate=stated("log_normal", loc=-1, scale=1)),
@@ -178,7 +175,7 @@ QUESTIONS: dict[str, dict[str, Any]] = {
     ),
     "poisson, laplace": _question("poisson", LAPLACE, rate=_gamma(shape="2", rate="0.4")),
 }
-TRUTHS: dict[str, dict[str, float]] = {
+TRUTHS = {
     "normal": {"mean": 5.0, "sd": 2.0},
     "exponential": {"rate": 0.3},
     "beta": {"a": 2.0, "b": 4.0},
@@ -186,12 +183,12 @@ TRUTHS: dict[str, dict[str, float]] = {
 }
 
 
-def _answers(question: Question) -> list[Any]:
+def _answers(question):
     law = _law(question, {name: np.array(one) for name, one in TRUTHS[question["model"]["name"]].items()})
     return list(np.asarray(law.rvs(PEOPLE, random_state=np.random.default_rng(20261128))).tolist())
 
 
-def _case(name: str, question: Question) -> Case:
+def _case(name, question):
     return Case(
         lambda: collected(name, question, _answers(question)),
         fitted if name in SAMPLED else approximated,
@@ -199,25 +196,25 @@ def _case(name: str, question: Question) -> Case:
     )
 
 
-def _with_refusals() -> Collected:
+def _with_refusals():
     refuses = np.random.default_rng(4).random(PEOPLE) < 0.2
     numbers = _answers(NORMAL)
     people = [None if away else one for one, away in zip(numbers, refuses, strict=True)]
     return collected("refusable", REFUSABLE, people)
 
 
-CASES: dict[str, Case] = {
+CASES = {
     **{name: _case(name, question) for name, question in QUESTIONS.items()},
     "normal with refusals, laplace": Case(_with_refusals, approximated, _target_with_refusals),
 }
 
 
-def _with_logs(points: Points) -> Points:
+def _with_logs(points):
     """Of a rate the sd rests on the prior's rarest draws, and that of its log does not."""
     return {"log rate": np.log(points["rate"])} if "rate" in points else points
 
 
-def _default(model: str, start: Mapping[str, float], **priors: Question) -> Case:
+def _default(model, start, **priors):
     """Few people at ε = 0.01 say so little that the default prior remains; answers are from 0 to 30."""
     question = {**studies.NUMBER, "bounds": ["0", "30"], "model": {"name": model}}
     question = studies.with_epsilon(question, "0.01")

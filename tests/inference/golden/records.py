@@ -3,23 +3,20 @@
 All features and responses lie between −1 and 1, so that own units are scaled ones.
 """
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from scipy import special, stats
 
-from tests.inference.golden.case import Case, Collected, Question, collected, fitted, stated
+from tests.inference.golden.case import Case, collected, fitted, stated
 from tests.inference.golden.numbers import gaussian_scale, log_prior
-from tests.inference.golden.reference import Points, Target, Values
+from tests.inference.golden.reference import Target
 
 PEOPLE = 2_000
 EPSILON, SHARE = 8.0, 0.25
 # Pairs of (1, x, y) that are released beside the constant's own square.
 PAIRS = [(0, 1), (0, 2), (1, 1), (1, 2), (2, 2)]
 DISTANCE = 2 * np.sqrt(2.0)
-PRIORS: dict[str, dict[str, object]] = {
+PRIORS = {
     "centre": stated("normal", loc=0, scale="0.5"),
     "coefficients": stated("normal", loc=0, scale="0.7"),
     "sd": stated("gamma", shape=2, rate=6),
@@ -30,7 +27,7 @@ SPACE = {name: "positive" if name.endswith("sd") else "real" for name in PRIORS}
 START = {"sd": 0.3, "feature_sd": 0.3}
 
 
-def question_of(mechanism: Question, **fields: Any) -> dict[str, Any]:
+def question_of(mechanism, **fields):
     """A regression on one feature, all priors stated."""
     of_feature = ("coefficients", "feature_mean", "feature_sd")
     priors = {name: {"age": one} if name in of_feature else one for name, one in PRIORS.items()}
@@ -46,18 +43,18 @@ def question_of(mechanism: Question, **fields: Any) -> dict[str, Any]:
     }
 
 
-def people(count: int) -> list[dict[str, float]]:
+def people(count):
     random = np.random.default_rng(20261202)
     age = random.normal(0.1, 0.3, count)
     rate = 0.2 + 0.5 * age + random.normal(0, 0.25, count)
     return [{"age": own, "rate": one} for own, one in zip(age.tolist(), rate.tolist(), strict=True)]
 
 
-def words(payload: bytes, size: int = 4) -> Values:
+def words(payload, size=4):
     return np.frombuffer(payload[: len(payload) - len(payload) % size], f">i{size}").astype(np.float64)
 
 
-def linear_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Values, Values]:
+def linear_moments(points, pairs):
     """Mean and covariance of products of (1, x, y), y = centre + slope x + noise, x normal (Isserlis)."""
     slope, of_x = points["coefficients"], points["feature_sd"] ** 2
     zero, one, mean = np.zeros_like(slope), np.ones_like(slope), points["feature_mean"]
@@ -72,7 +69,7 @@ def linear_moments(points: Points, pairs: list[tuple[int, int]]) -> tuple[Values
     return np.stack([second[pair] for pair in pairs], axis=-1), np.moveaxis(cross, -1, 0)
 
 
-def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values, noise: float) -> Values:
+def log_density_of_sum(total, n, mean, covariance, noise):
     """Of the sum of n vectors with this mean (points, entries) and covariance, and noise on each entry."""
     factor = np.linalg.cholesky(n * covariance + noise**2 * np.eye(mean.shape[1]))
     white = np.linalg.solve(factor, (total - n * mean)[:, :, None])[:, :, 0]
@@ -80,17 +77,17 @@ def log_density_of_sum(total: Values, n: float, mean: Values, covariance: Values
     return np.asarray(-0.5 * np.sum(white**2, axis=1) - logs)
 
 
-def factors_of(pairs: list[tuple[int, int]]) -> Values:
+def factors_of(pairs):
     """What each product is multiplied by: the entries' weights, and √2 off the diagonal."""
     weights = (0.5**0.5, 1.0, 0.5**0.5)
     return np.array([weights[i] * weights[j] * (1.0 if i == j else np.sqrt(2.0)) for i, j in pairs])
 
 
-def regression(log_likelihood: Callable[[Points], Values]) -> Target:
-    def log_density(points: Points) -> Values:
+def regression(log_likelihood):
+    def log_density(points):
         return np.asarray(log_likelihood(points) + log_prior(PRIORS, points))
 
-    def quantities(points: Points) -> Points:
+    def quantities(points):
         called = {"centre": "intercept", "coefficients": "coefficient[age]", "sd": "sd"}
         return {new: points[name] for name, new in called.items()}
 
@@ -100,7 +97,7 @@ def regression(log_likelihood: Callable[[Points], Values]) -> Target:
 def regression_of_sums(sums, noise, factors, pairs=PAIRS):
     """The posterior from sums of products, each of so many records, with this noise on each entry."""
 
-    def log_likelihood(points: Points) -> Values:
+    def log_likelihood(points):
         mean, covariance = linear_moments(points, pairs)
         mean, covariance = mean * factors, covariance * np.outer(factors, factors)
         each = [log_density_of_sum(total, count, mean, covariance, noise) for total, count in sums]
@@ -109,19 +106,19 @@ def regression_of_sums(sums, noise, factors, pairs=PAIRS):
     return regression(log_likelihood)
 
 
-def _sums(data: Collected) -> Target:
+def _sums(data):
     noise, count = DISTANCE * gaussian_scale(EPSILON), len(data.reports)
     total = np.sum([words(one) for one in data.payloads("rating")], axis=0) * noise / 2**20
     return regression_of_sums([(total, count)], noise * np.sqrt(count), factors_of(PAIRS))
 
 
-def _records(data: Collected) -> Target:
+def _records(data):
     """Feature and response are jointly normal, with noise on both."""
     sds = 2 * gaussian_scale(EPSILON) / np.sqrt([1 - SHARE, SHARE])
     rows = np.array([words(one) for one in data.payloads("rating")]) * sds / 2**20
     pairs = [(0, 1), (0, 2)]
 
-    def log_likelihood(points: Points) -> Values:
+    def log_likelihood(points):
         mean, covariance = linear_moments(points, pairs)
         covariance = covariance + np.diag(sds**2)
         spread, middle = np.cov(rows.T, bias=True), rows.mean(axis=0)
@@ -132,7 +129,7 @@ def _records(data: Collected) -> Target:
     return regression(log_likelihood)
 
 
-SMOKES: dict[str, Any] = {
+SMOKES = {
     "id": "rating",
     "ask": "record",
     "features": [{"id": "smokes", "ask": "yes_no"}],
@@ -145,7 +142,7 @@ SMOKES: dict[str, Any] = {
 }
 
 
-def _yes_no_signs(data: Collected) -> Target:
+def _yes_no_signs(data):
     """Feature and response are −1 or 1; the feature's log share is normal(0, 1), as docs/models.md says.
 
     A product is drawn evenly; its sign is 1 with chance (1 + tanh(ε/2) · mean) / 2.
@@ -154,7 +151,7 @@ def _yes_no_signs(data: Collected) -> Target:
     minus, plus = np.bincount(signs, minlength=6).reshape(-1, 2).T
     sharp = np.tanh(float(SMOKES["mechanism"]["epsilon"]) / 2)
 
-    def log_density(points: Points) -> Values:
+    def log_density(points):
         share = special.expit(2 * points["log share"])
         yes, no = (np.tanh((points["centre"] + side * points["coefficients"] / 2) / 2) for side in (1, -1))
         products = [2 * share - 1, share * yes + (1 - share) * no, share * yes - (1 - share) * no]
@@ -163,14 +160,14 @@ def _yes_no_signs(data: Collected) -> Target:
         told = sharp * np.stack(products, axis=-1)
         return np.asarray(np.log1p(told) @ plus + np.log1p(-told) @ minus + prior)
 
-    def quantities(points: Points) -> Points:
+    def quantities(points):
         slope = points["coefficients"]
         return {"intercept": points["centre"] - slope / 2, "coefficient[smokes]": slope}
 
     return Target(dict.fromkeys(("centre", "coefficients", "log share"), "real"), log_density, quantities)
 
 
-def _smokers() -> Collected:
+def _smokers():
     random = np.random.default_rng(20261203)
     smokes = random.random(PEOPLE) < 0.35
     yes = random.random(PEOPLE) < np.where(smokes, 0.6, 0.3)
@@ -188,13 +185,13 @@ def _holders(seed, mechanism, distance, factors, pairs):
     """seed: of noise. distance: how far apart the sums of two tables are at most that differ by a record."""
     stated_mechanism = {"name": mechanism, "epsilon": "1", "delta": "1e-6"}
 
-    def data() -> Collected:
+    def data():
         records = pd.DataFrame(people(sum(SIZES)))
         holder = np.repeat(range(len(SIZES)), SIZES)
         answers = [one.to_dict("list") for _, one in records.groupby(holder)]
         return collected(seed, question_of(stated_mechanism, ask="table"), answers, respondent="holder")
 
-    def target(data: Collected) -> Target:
+    def target(data):
         noise = distance * gaussian_scale(1)
         holders = [words(payload, 8) for payload in data.payloads("rating")]
         sums = [(sums[1:] * noise / 2**20, sums[0]) for sums in holders]
@@ -203,17 +200,17 @@ def _holders(seed, mechanism, distance, factors, pairs):
     return Case(data, fitted, target)
 
 
-def _case(name: str, mechanism: Question, target: Callable[[Collected], Target]) -> Case:
+def _case(name, mechanism, target):
     return Case(lambda: collected(name, question_of(mechanism), people(PEOPLE)), fitted, target)
 
 
-CASES: dict[str, Case] = {
+CASES = {
     "linear, gaussian_statistics": _case("linear, gaussian_statistics", GAUSSIAN, _sums),
     "linear, gaussian_record": _case("linear, gaussian_record", RECORD, _records),
     "logistic, sampled_products": Case(_smokers, fitted, _yes_no_signs),
 }
 # Normal equations leave out the response's square, and weigh all products alike.
-HOLDERS: dict[str, Case] = {
+HOLDERS = {
     "table_statistics": _holders("table_statistics", "table_statistics", DISTANCE, factors_of(PAIRS), PAIRS),
     "table_normal_equations": _holders(
         "table_statistics_ddplr", "table_normal_equations", np.sqrt(10.0), np.ones(4), PAIRS[:-1]

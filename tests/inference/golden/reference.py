@@ -39,7 +39,7 @@ class Target:
 WIDTHS = {"real": 1, "positive": 1, "share": 1, "simplex": 2, "ordered": 2}
 
 
-def _placed(support: str, z: Values) -> tuple[Values, Values]:
+def _placed(support, z):
     """From free numbers (points, width) to values, and the log Jacobian (points,)."""
     if support == "simplex":
         shares = special.softmax(np.column_stack([np.zeros(len(z)), z]), axis=1)
@@ -55,7 +55,7 @@ def _placed(support: str, z: Values) -> tuple[Values, Values]:
     return one, np.zeros(len(z))
 
 
-def points_at(target: Target, z: Values) -> tuple[dict[str, Values], Values]:
+def points_at(target, z):
     """The parameters at free numbers (points, dimensions), and the log Jacobian."""
     found, jacobian, place = {}, np.zeros(len(z)), 0
     for name, support in target.space.items():
@@ -65,7 +65,7 @@ def points_at(target: Target, z: Values) -> tuple[dict[str, Values], Values]:
     return found, jacobian
 
 
-def _log_densities(target: Target, z: Values) -> Values:
+def _log_densities(target, z):
     parts = []
     for first in range(0, len(z), CHUNK):
         points, jacobian = points_at(target, z[first : first + CHUNK])
@@ -76,12 +76,12 @@ def _log_densities(target: Target, z: Values) -> Values:
     return np.where(np.isfinite(logs), logs, -np.inf)
 
 
-def _effective(logs: Values) -> float:
+def _effective(logs):
     weights = np.exp(logs - logs.max())
     return float(weights.sum() ** 2 / np.sum(weights**2))
 
 
-def _tempered(logs: Values) -> tuple[float, Values]:
+def _tempered(logs):
     """The largest power of the weights, up to one, that leaves an eighth of the draws effective."""
     low, high = 0.0, 1.0
     finite = np.maximum(logs, -1e6 + logs.max())
@@ -94,11 +94,11 @@ def _tempered(logs: Values) -> tuple[float, Values]:
     return high, weights / weights.sum()
 
 
-def _proposal(mean: Values, covariance: Values) -> stats.rv_continuous:
+def _proposal(mean, covariance):
     return stats.multivariate_t(mean, covariance * (FREEDOM - 2) / FREEDOM, FREEDOM)
 
 
-def _fitted(target: Target) -> tuple[Values, Values]:
+def _fitted(target):
     """Mean and covariance of the posterior's free numbers, by importance sampling of tempered weights."""
     random = np.random.default_rng(1)
     free = {"positive": np.log, "share": special.logit, "real": float}
@@ -120,7 +120,7 @@ def _fitted(target: Target) -> tuple[Values, Values]:
     raise ArithmeticError("the proposal does not settle")
 
 
-def _on_grid(target: Target, mean: Values, covariance: Values) -> tuple[Values, Values]:
+def _on_grid(target, mean, covariance):
     steps = [np.linspace(-GRID_SDS, GRID_SDS, GRID_POINTS[len(mean)])] * len(mean)
     places = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, len(mean))
     z = mean + places @ np.linalg.cholesky(covariance).T
@@ -132,7 +132,7 @@ def _on_grid(target: Target, mean: Values, covariance: Values) -> tuple[Values, 
     return z, logs
 
 
-def _drawn(target: Target, mean: Values, covariance: Values) -> tuple[Values, Values]:
+def _drawn(target, mean, covariance):
     proposal = _proposal(mean, covariance)
     z = np.reshape(proposal.rvs(DRAWN, random_state=np.random.default_rng(2)), (DRAWN, -1))
     logs = _log_densities(target, z) - proposal.logpdf(z)
@@ -141,7 +141,7 @@ def _drawn(target: Target, mean: Values, covariance: Values) -> tuple[Values, Va
     return z, logs
 
 
-def moments_of(target: Target) -> dict[str, dict[str, float]]:
+def moments_of(target):
     """Each quantity's mean and sd: on a grid of one or two dimensions, else by importance sampling."""
     mean, covariance = _fitted(target)
     z, logs = (_on_grid if len(mean) in GRID_POINTS else _drawn)(target, mean, covariance)

@@ -1,8 +1,7 @@
 """Golden fits of secure sums: one total of all devices, with the noise of all that took part."""
 
 import hashlib
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -13,10 +12,10 @@ from schemas import Study
 from summaries import QuestionSummary
 from tests import studies
 from tests.inference.golden import records
-from tests.inference.golden.case import KEPT, Case, Draws, Question
+from tests.inference.golden.case import KEPT, Case
 from tests.inference.golden.choices import BERNOULLI, SHARE, Law
 from tests.inference.golden.numbers import NORMAL, gaussian_scale, log_prior, masses_of
-from tests.inference.golden.reference import Points, Target, Values
+from tests.inference.golden.reference import Target, Values
 from tests.statistics import seeded
 
 DEVICES, TOLERATED = 1_000, 50
@@ -31,15 +30,15 @@ class Total(NamedTuple):
     total: Values
 
     @property
-    def digest(self) -> str:
+    def digest(self):
         return hashlib.sha256(repr(self.total.tolist()).encode()).hexdigest()
 
-    def scaled(self, distance: float) -> Values:
+    def scaled(self, distance):
         """In units of what devices add up, where neighbours' vectors are so far apart in these units."""
         return self.total / 2.0**20 / np.sqrt(DEVICES - TOLERATED - 1) * distance * gaussian_scale(1.0)
 
 
-def summed(question: Question, answers: list[Any]) -> Total:
+def summed(question, answers):
     """What the nodes find: the sum of all devices' vectors."""
     protocol = {"name": "secure_sum", "nodes": NODES, "devices": DEVICES, "max_faulty": TOLERATED}
     study = Study(studies.document(dict(question), protocol=protocol))
@@ -48,7 +47,7 @@ def summed(question: Question, answers: list[Any]) -> Total:
     return Total(study, np.sum([np.frombuffer(one, "<i8") for one in vectors], axis=0))
 
 
-def fitted(data: Total) -> Draws:
+def fitted(data):
     (question,) = data.study.questions
     part = QuestionSummary(DEVICES, np.asarray(data.total, np.int64))
     summary = Summary(data.study.id, data.study.version, data.study.digest, {question.id: part})
@@ -58,10 +57,10 @@ def fitted(data: Total) -> Draws:
 def _of_sum(law, distance, moments, **start):
     """The posterior from a sum of vectors; moments: of one vector, (points, entries) and their covariance."""
 
-    def target(data: Total) -> Target:
+    def target(data):
         total = data.scaled(distance)
 
-        def log_density(points: Points) -> Values:
+        def log_density(points):
             density = records.log_density_of_sum(total, DEVICES, *moments(points), distance * NOISE)
             return np.asarray(density + law.log_prior(points))
 
@@ -70,7 +69,7 @@ def _of_sum(law, distance, moments, **start):
     return target
 
 
-def _shares(shares: Values) -> tuple[Values, Values]:
+def _shares(shares):
     """Moments of one device's answers as ones and zeros."""
     own = np.einsum("pi,ij->pij", shares, np.eye(shares.shape[1]))
     return shares, own - shares[:, :, None] * shares[:, None]
@@ -83,7 +82,7 @@ NUMBER = Law(
 )
 
 
-def _cells(points: Points) -> tuple[Values, Values]:
+def _cells(points):
     """A histogram of 8 cells, people beyond the bounds in the outer ones."""
     masses = NUMBER.shares(points)
     cells = masses[1:-1].reshape(8, -1, masses.shape[1]).sum(axis=1)
@@ -91,7 +90,7 @@ def _cells(points: Points) -> tuple[Values, Values]:
     return _shares(cells.T)
 
 
-def _two_sums(points: Points) -> tuple[Values, Values]:
+def _two_sums(points):
     """Of u and 3/2 u², u from −1 to 1 between the bounds."""
     u = np.concatenate([[-1.0], (np.arange(200) + 0.5) / 100 - 1, [1.0]])
     values, masses = np.stack([u, 1.5 * u**2]), NUMBER.shares(points)
@@ -102,7 +101,7 @@ def _two_sums(points: Points) -> tuple[Values, Values]:
 
 # Each field has its own mean and sd, and its own two sums.
 FIELDS = ("age", "rate")
-MARGINALS: dict[str, Any] = {
+MARGINALS = {
     "id": "spread",
     "ask": "record",
     "features": [{"id": "age", "bounds": ["0", "12"]}],
@@ -114,12 +113,12 @@ MARGINALS: dict[str, Any] = {
 }
 
 
-def _marginals(data: Total) -> Target:
+def _marginals(data):
     """Two fields are as two questions, whose vectors are as far apart as both together."""
     distance = 2 * 2**0.5
     totals = data.scaled(distance).reshape(2, 2)
 
-    def log_density(points: Points) -> Values:
+    def log_density(points):
         found = 0.0
         for name, total in zip(FIELDS, totals, strict=True):
             own = {key: points[f"{key}[{name}]"] for key in NUMBER.space}
@@ -131,23 +130,23 @@ def _marginals(data: Total) -> Target:
     return Target(space, log_density, start={name: 5 if "mean" in name else 2 for name in space})
 
 
-def _regression(data: Total) -> Target:
+def _regression(data):
     sums, noise = [(data.scaled(records.DISTANCE), DEVICES)], records.DISTANCE * NOISE
     return records.regression_of_sums(sums, noise, records.factors_of(records.PAIRS))
 
 
-AGES: list[Any] = np.random.default_rng(5).normal(5, 2, DEVICES).tolist()
-YES: list[Any] = (np.random.default_rng(6).random(DEVICES) < 0.3).tolist()
-RATES: list[Any] = np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
+AGES = np.random.default_rng(5).normal(5, 2, DEVICES).tolist()
+YES = (np.random.default_rng(6).random(DEVICES) < 0.3).tolist()
+RATES = np.random.default_rng(8).normal(7, 3, DEVICES).tolist()
 BOTH = [{"age": age, "rate": rate} for age, rate in zip(AGES, RATES, strict=True)]
 
 
-def _case(question: Question, answers: list[Any], target: Callable[[Total], Target], **more: Any) -> Case:
+def _case(question, answers, target, **more):
     asked = {**question, "mechanism": {**STATED, **more}}
     return Case(lambda: summed(asked, answers), fitted, target)
 
 
-CASES: dict[str, Case] = {
+CASES = {
     "bernoulli": _case(BERNOULLI, YES, _of_sum(SHARE, 1.0, lambda points: _shares(points["p"][:, None]))),
     "normal, cells": _case(NORMAL, AGES, _of_sum(NUMBER, 2**0.5, _cells, mean=5, sd=2), cells=8),
     "normal": _case(NORMAL, AGES, _of_sum(NUMBER, 2.0, _two_sums, mean=5, sd=2)),

@@ -1,30 +1,28 @@
 """Slow, direct computations that the likelihoods are compared with."""
 
-from collections.abc import Callable
-
 import numpy as np
 
 
-def derivative(function: Callable[[float], float], step: float = 1e-2) -> float:
+def derivative(function, step=1e-2):
     """Derivative at zero by a central difference of order eight."""
     weights = (4 / 5, -1 / 5, 4 / 105, -1 / 280)
     return sum(w * (function(i * step) - function(-i * step)) for i, w in enumerate(weights, 1)) / step
 
 
-def gradient(function: Callable[[np.ndarray], float], at: np.ndarray) -> np.ndarray:
-    def along(axis: np.ndarray) -> float:
+def gradient(function, at):
+    def along(axis):
         return derivative(lambda t: float(function(at + t * axis)))
 
     return np.array([along(axis) for axis in np.eye(len(at))])
 
 
-def svec(matrices: np.ndarray) -> np.ndarray:
+def svec(matrices):
     """Upper triangles, off-diagonal entries times sqrt 2."""
     i, j = np.triu_indices(matrices.shape[-1])
     return matrices[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
 
 
-def unit_matrices(p: int) -> np.ndarray:
+def unit_matrices(p):
     """The symmetric matrices whose svec vectors are the unit vectors, (p (p + 1) / 2, p, p)."""
     i, j = np.triu_indices(p)
     units = np.zeros((len(i), p, p))

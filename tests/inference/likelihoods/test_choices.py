@@ -70,7 +70,7 @@ def test_counts_of_supports_have_the_enumerated_moments(name):
 
 
 @pytest.mark.parametrize("p", [0.20001, 0.4])
-def test_randomized_response_matches_enumeration(p: float) -> None:
+def test_randomized_response_matches_enumeration(p):
     channel = np.where(np.eye(K, dtype=bool), p, (1 - p) / (K - 1))
     outcomes = np.array([c for c in product(range(5), repeat=K) if sum(c) == 4])
     found = np.asarray(log_prob(CellCounts(response_cells(jnp.asarray(PROBS), p), 4), outcomes))
@@ -79,7 +79,7 @@ def test_randomized_response_matches_enumeration(p: float) -> None:
 
 
 @pytest.mark.parametrize(("p", "blocks", "width"), [(0.7, 1, 8), (0.5, 2, 4), (0.9, 5, 2)])
-def test_hadamard_cells_match_enumeration(p: float, blocks: int, width: int) -> None:
+def test_hadamard_cells_match_enumeration(p, blocks, width):
     """From the rows of Sylvester's matrix, one column at a time."""
     expected = np.zeros(blocks * width)
     for choice, share in enumerate(PROBS):
@@ -100,7 +100,7 @@ BITS = np.concatenate([BITS, BITS[:90]])
 
 
 @pytest.mark.parametrize("block_bits", [None, 24 * 50, 24 * 389, 1])
-def test_packed_rows_match_sum_over_reports(block_bits: int | None) -> None:
+def test_packed_rows_match_sum_over_reports(block_bits):
     total = np.log1p(np.expm1(1.3) * (BITS @ THETA)).sum()
     sets = pack_sets(np.packbits(BITS, axis=1, bitorder="little"), block_bits)
     law = PackedSupportSets(jnp.array(THETA), 1.3, sets.counts)
@@ -116,7 +116,7 @@ SETS = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_sets_have_the_enumerated_law_of_every_mechanism(name: str) -> None:
+def test_sets_have_the_enumerated_law_of_every_mechanism(name):
     """Up to a factor that depends on the set alone."""
     (bits, given), odds = SETS[name]
     even = np.full(K, 1 / K)

@@ -31,11 +31,11 @@ class Law(NamedTuple):
     accuracy: float = 1e-8
 
 
-def _exponential(rate: float) -> Any:
+def _exponential(rate):
     return stats.expon(scale=1 / rate)
 
 
-def _gamma(shape: float, rate: float) -> Any:
+def _gamma(shape, rate):
     return stats.gamma(shape, scale=1 / rate)
 
 
@@ -60,7 +60,7 @@ WHOLE = [name for name in LAWS if name.startswith(("poisson", "geometric"))]
 CLOSED = [name for name in LAWS if name.startswith(("normal", "exponential"))]
 
 
-def nodes_of(law: Law, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def nodes_of(law, cuts):
     """Nodes and weights between the bounds, in panels short for the law, without a kink at the cuts."""
     low, high = law.bounds
     ends = (high - low) * 10.0 ** np.arange(-40, -1, 0.5)
@@ -73,7 +73,7 @@ def nodes_of(law: Law, cuts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return (left + width * (x + 1) / 2).ravel(), (width * w / 2).ravel()
 
 
-def reference_cdf(law: Law, noise: Any, at: np.ndarray) -> np.ndarray:
+def reference_cdf(law, noise, at):
     """P(clip(X) + noise <= z) = K(z - high) + integral of F(x) k(z - x) dx, and F is bounded."""
     x, w = nodes_of(law, at)
     below = law.scipy(*law.at).cdf(x)
@@ -170,7 +170,7 @@ def test_moments_and_equal_cells_match_the_cdf(name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [1e-9, 0.4999, 0.5001, 3.0])
-def test_tilted_masses_match_quadrature(width: float) -> None:
+def test_tilted_masses_match_quadrature(width):
     with mp.workdps(40):
         for left, tilt in product([-30.0, -2.0, -width / 2, -width, 0.0, 5.0], [-50.0, -1.0, 0.0, 3.0]):
             edges = jnp.array([left, left + width])

@@ -74,7 +74,6 @@ def some_case(kind, constant, count_sd=0.0, average=1, holders=60, counts=(20, 2
 def fast_density(case, form):
     """The log density as a function of the parameters, and how many sums it takes."""
     shape = noise_shape(case.noise, case.constant)
-    assert shape is not None
     rows, variance = case.counts / case.average, (case.count_sd / case.average) ** 2
     sums, groups = form(case.sums / np.outer(shape.scale, shape.scale), rows)
     counted = np.full(len(groups.at), variance) if variance else None
@@ -144,12 +143,11 @@ def test_densities_match_dense_covariances(kind, constant, count_sd, average):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("counts", "nodes"), [((10, 100_000), 40)])
-def test_thousands_of_holders_reduce_to_few_sums(counts, nodes):
-    case = some_case("isotropic", True, 5.0, holders=4000, counts=counts)
+def test_thousands_of_holders_reduce_to_few_sums():
+    case = some_case("isotropic", True, 5.0, holders=4000, counts=(10, 100_000))
     whole, _ = fast_density(case, one_by_one)
     few, (groups, sums) = fast_density(case, grouped)
-    assert groups <= nodes
+    assert groups <= 40
     assert sums <= 11
     for at in AT:
         assert float(few(at)) == pytest.approx(float(whole(at)), rel=1e-8)
@@ -234,7 +232,7 @@ def test_total_is_drawn_with_its_noise():
     assert np.mean(drawn, axis=0)[1:] == pytest.approx(np.asarray(law.observed_total)[1:] - 1, abs=2)
 
 
-def sigmoid_derivatives(s: np.ndarray) -> np.ndarray:
+def sigmoid_derivatives(s):
     """2 sigmoid(s) - 1 and its first three derivatives, (4, …)."""
     g = np.tanh(s / 2)
     first = (1 - g**2) / 2
@@ -242,7 +240,7 @@ def sigmoid_derivatives(s: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("sd", [0.0, 1.99, 2.01, 30.0])
-def test_sigmoid_moments_match_integrals(sd: float) -> None:
+def test_sigmoid_moments_match_integrals(sd):
     """Against 40 Gauss-Legendre nodes on each piece, no piece longer than half a unit or half an sd."""
     for loc in (0.0, -1.3, 15.0):
         if sd == 0:

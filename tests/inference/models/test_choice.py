@@ -25,7 +25,7 @@ from tests.kit import reporting
 from tests.kit.errors import raises
 
 
-def study_of(name: str, choices: int, epsilon: str = "4") -> Study:
+def study_of(name, choices, epsilon="4"):
     return Study(studies.document(studies.choice_of(name, choices, epsilon)))
 
 
@@ -53,7 +53,7 @@ def test_normal_form_has_a_note(name, choices, n, reports, notes):
 
 
 @pytest.mark.slow
-def test_reports_modelled_one_by_one_are_checked_for_misfit() -> None:
+def test_reports_modelled_one_by_one_are_checked_for_misfit():
     """Honest reports of 400 people fit; 400 reports of the same set do not."""
     study = study_of("subset_selection", 16)
     reports = reporting.reports_of(study, [i % 16 for i in range(400)])
@@ -85,9 +85,8 @@ LEVELS = ["never", "seldom", "often", "always"]
 
 @pytest.mark.parametrize(("refusal", "family"), [(False, "ordered"), (True, "softmax")])
 def test_a_formula_takes_a_scale_as_an_ordered_outcome(refusal, family):
-    (question,) = ask.study(
-        "habits", "Habits", [scale("smokes", LEVELS, epsilon=2, refusal=refusal)]
-    ).questions
+    asked = scale("smokes", LEVELS, epsilon=2, refusal=refusal)
+    (question,) = ask.study("habits", "Habits", [asked]).questions
     private = private_of(question, [b"\x01"], are_sets=True)
     assert choice_outcome(private.answers, private.ordered, None).name == family
 
@@ -133,12 +132,8 @@ def test_prior_that_moved_shares_is_reported(build):
 
 def question_of(choices, concentration, mechanism="randomized_response", epsilon="2"):
     prior = {"p": {"distribution": "dirichlet", "concentration": concentration}}
-    return studies.question_of(
-        studies.CHOICE,
-        choices={"count": choices},
-        mechanism={"name": mechanism, "epsilon": epsilon},
-        model={"name": "multinomial", "prior": prior},
-    )
+    model = {"name": "multinomial", "prior": prior}
+    return studies.question_of(studies.choice_of(mechanism, choices, epsilon), model=model)
 
 
 @pytest.mark.parametrize(

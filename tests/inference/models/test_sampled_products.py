@@ -194,7 +194,7 @@ def test_intervals_have_their_stated_coverage():
     assert 0.78 <= np.mean(shares) <= 1
 
 
-def remarks(means, sds, spread: float = 0.01, template=studies.LOGISTIC):
+def remarks(means, sds, spread=0.01, template=studies.LOGISTIC):
     """Of draws about these means and sds of two features."""
     study = Study(studies.document(template))
     summary = Summary.empty(study).questions[template["id"]]

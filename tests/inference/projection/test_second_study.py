@@ -224,7 +224,7 @@ def test_projection_alone_is_a_small_part_of_the_error(monkeypatch):
     """Intervals that ignore projection are therefore nearly right; each side is tested alone."""
     found = find_thresholds(3, 20_000, central_noise())
     feature, response, norm = found.projection
-    silent = lambda _norm: 0.0  # noqa: E731
+    silent = central_noise(0.0)
     least = expected_error(3, 20_000, silent, Projection(50.0, 50.0, 50.0 * sqrt(3)))
     for side in (Projection(feature, 50.0, norm), Projection(50.0, response, 50.0 * sqrt(3))):
         assert expected_error(3, 20_000, silent, side) - least <= MOST_BIAS * found.error

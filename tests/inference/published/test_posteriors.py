@@ -81,7 +81,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("data", "variant"), VARIANTS)
-def test_coefficients_match_the_authors(data: str, variant: str) -> None:
+def test_coefficients_match_the_authors(data, variant):
     # Σ uuᵀ with nothing for y², which is not released; the authors' λ = λ₀ = 1.
     gram, cross = FILE[f"{data}__XX__{variant}"], FILE[f"{data}__Xy__{variant}"]
     sums = np.block([[gram, cross[:, None]], [cross[None], np.zeros((1, 1))]])

@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import replace
 from html import unescape
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -33,14 +32,14 @@ COLOUR = learnt(STUDY, "colour", [f"p[{label}]" for label in HOSTILE])
 
 @pytest.mark.parametrize("part", ["convergence", "fit", "informativeness"])
 @pytest.mark.parametrize("state", [CARE, NOT_USABLE])
-def test_only_fully_good_results_are_green(part: str, state: str) -> None:
+def test_only_fully_good_results_are_green(part, state):
     """Good chains and a fitting model do not mean that anything was learnt."""
     doubted = replace(EVER, findings=(Finding(part, "why", state),))
     assert 'class="ok"' not in page_of({"ever": doubted}, STUDY)
     assert bool(re.search(r"\d", headline(doubted))) is (state == CARE)
 
 
-def test_headline_has_the_largest_shares() -> None:
+def test_headline_has_the_largest_shares():
     assert page_of({"ever": EVER}, STUDY).count('class="ok"') == 1
     assert headline(EVER).startswith("yes: 30.0 % (90 % interval 26")
     shares = {f"p[{label}]": np.full((4, 10), 0.3 if label == "f" else 0.14) for label in "abcdef"}
@@ -48,14 +47,14 @@ def test_headline_has_the_largest_shares() -> None:
     assert re.match(r"f: 30.0 % .*; and 2 more below\.", headline(found))
 
 
-def test_csv_has_every_parameter_and_no_spreadsheet_formula() -> None:
+def test_csv_has_every_parameter_and_no_spreadsheet_formula():
     head, *rows = csv.reader(io.StringIO(csv_of({"ever": EVER, "colour": COLOUR})))
     assert [row[head.index("parameter")] for row in rows] == [*EVER.draws, *COLOUR.draws]
     assert float(rows[0][head.index("mean")]) == EVER.draws["p"].mean()
     assert not [cell for row in rows for cell in row if cell[:1] in ("=", "+", "@")]
 
 
-def test_hostile_list_title_is_escaped() -> None:
+def test_hostile_list_title_is_escaped():
     title = HOSTILE[2] + " <img src=x onerror=x()>"
     listed = [{"title": title, "questions": ["ever"], "any_of": True}]
     page = page_of({"ever": EVER}, Study(studies.document(studies.YES_NO, sections=listed)))
@@ -74,12 +73,12 @@ def test_hostile_list_title_is_escaped() -> None:
         (1e9, 1e299, False, "1,000,000,000 to 1e+299"),
     ],
 )
-def test_interval_is_printed_with_enough_digits(low: float, high: float, share: bool, said: str) -> None:
+def test_interval_is_printed_with_enough_digits(low, high, share, said):
     """With three digits, an odds ratio from a million reports was printed as between 1 and 1."""
     assert between(low, high, share) == said
 
 
-def near(shown: str, known: float, share: bool) -> bool:
+def near(shown, known, share):
     """Whether a printed number is another, rounded: of a share one decimal, else three digits."""
     value = float(shown.replace("−", "-").replace(",", ""))
     digit = 0.1 if share else 1.0 if abs(known) >= 1000 else 10.0 ** (np.floor(np.log10(abs(known) or 1)) - 2)
@@ -87,7 +86,7 @@ def near(shown: str, known: float, share: bool) -> bool:
 
 
 @pytest.mark.slow
-def test_formula_page_and_csv_match_posterior_json(tmp_path: Path) -> None:
+def test_formula_page_and_csv_match_posterior_json(tmp_path):
     # 1. Fit a formula to a table.
     data, design, out = (tmp_path / name for name in ("t.csv", "d.json", "out"))
     column = {"design": "forced", "yes": "1/6", "no": "1/6", "reports": ["no", "yes"]}

@@ -2,8 +2,6 @@
 
 import json
 import shlex
-from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
@@ -17,15 +15,15 @@ from tests import studies
 from tests.kit.commands import leaves
 
 QUICK = ["--method", "gaussian_approx", "--draws", "400", "--question", "ever"]
-EVER: dict[str, Any] = {
+EVER = {
     "verdict": {"word": "usable"},
     "parameters": {"p": {"mean": 0.5, "sd": 0.1, "ess_bulk": 1000.0}},
 }
-WHOLE: dict[str, Any] = {"study_digest": "x", "questions": {"ever": EVER}}
+WHOLE = {"study_digest": "x", "questions": {"ever": EVER}}
 
 
 @pytest.fixture(scope="module")
-def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fitted(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     (folder / "study.json").write_text(json.dumps(studies.document(studies.YES_NO)))
     (folder / "answers.csv").write_text("ever\n" + "no\nyes\nyes\n" * 200)
@@ -35,13 +33,13 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def again(folder: Path, out: Path, check: Path) -> int:
+def again(folder, out, check):
     files = [str(folder / "study.json"), str(folder / "reports.ndjson")]
     return main(["fit", *files, "--out", str(out), "--check", str(check), *QUICK])
 
 
 @pytest.mark.slow
-def test_repeated_fit_is_compared_with_the_earlier_one(fitted: Path, tmp_path: Path, capsys: Any) -> None:
+def test_repeated_fit_is_compared_with_the_earlier_one(fitted, tmp_path, capsys):
     assert again(fitted, tmp_path / "again", fitted / "fit" / "posterior.json") == 0
     assert "posterior.json, to the last bit" in capsys.readouterr().out
     document = json.loads((fitted / "fit" / "posterior.json").read_text())
@@ -70,9 +68,7 @@ def test_repeated_fit_is_compared_with_the_earlier_one(fitted: Path, tmp_path: P
         ({}, "not usable", "NOT"),
     ],
 )
-def test_monte_carlo_error_is_told_from_a_changed_result(
-    parameter: dict[str, float], word: str, says: str, tmp_path: Path
-) -> None:
+def test_monte_carlo_error_is_told_from_a_changed_result(parameter, word, says, tmp_path):
     (tmp_path / "posterior.json").write_text(json.dumps(WHOLE))
     entry = {"verdict": {"word": word}, "parameters": {"p": {**EVER["parameters"]["p"], **parameter}}}
     same, lines = compared("before.json", {**WHOLE, "questions": {"ever": entry}}, tmp_path)
@@ -80,7 +76,7 @@ def test_monte_carlo_error_is_told_from_a_changed_result(
     assert says in lines[0]
 
 
-def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
+def test_stored_call_names_files_by_their_names(tmp_path):
     for name in ("a.json", "r.ndjson", "prior.json"):
         (tmp_path / name).write_text(name)
     wave = ["--wave=2019=", tmp_path / "a.json", ",", tmp_path / "r.ndjson"]
@@ -97,22 +93,22 @@ def test_stored_call_names_files_by_their_names(tmp_path: Path) -> None:
 SHOWN = {"--out", "--check", "--strict"}
 
 
-def options_of(name: str) -> dict[str, str]:
+def options_of(name):
     """{option: parameter} of a command."""
     ((_, command),) = [(words, each) for words, each in leaves() if words == (name,)]
     options = [each for each in command.params if isinstance(each, click.Option) and not each.hidden]
     return {each.opts[0]: str(each.name) for each in options}
 
 
-def test_every_option_of_survey_that_decides_numbers_is_stored() -> None:
+def test_every_option_of_survey_that_decides_numbers_is_stored():
     options = {option: name for option, name in options_of("survey").items() if option not in SHOWN}
-    given: dict[str, Any] = {name: "x" for name in options.values()} | {"document": "s", "data": "r"}
+    given = {name: "x" for name in options.values()} | {"document": "s", "data": "r"}
     given |= {"prior": ("x=flat",), "waves": ("x=d.json,y.csv",)}
     words = words_of_call(given, {"seed": 1, "method": "nuts", "draws": 100}, 0.9)
     assert {str(parts[0]).split("=")[0] for parts in words} == {*options, "s", "r"}
 
 
-def test_every_option_of_fit_that_decides_numbers_is_stored(fitted: Path) -> None:
+def test_every_option_of_fit_that_decides_numbers_is_stored(fitted):
     call = json.loads((fitted / "fit" / "posterior.json").read_text())["made"]["call"]
     stated = {word.split("=")[0] for word in shlex.split(call) if word.startswith("--")}
     assert options_of("fit").keys() == {*stated, *SHOWN, "--contamination"}

@@ -89,9 +89,7 @@ MORE = {**studies.YES_NO, "id": "more"}
     ],
     ids=["too dear", "over", "in clear"],
 )
-def test_answer_command_sends_what_waits_whatever_keeps_it_from_answering(
-    server, answer, tmp_path, capsys, fields
-):
+def test_answer_command_sends_what_waits_even_if_it_cannot_answer(server, answer, tmp_path, capsys, fields):
     device = Device(tmp_path / "device", "8", server.url)
     device.consent(STUDY)
     report = device.answer(STUDY, YES)
