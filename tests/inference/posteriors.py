@@ -20,7 +20,6 @@ def page_of(posteriors, study):
 
 
 def reasons(posterior, part):
-    """What the checks of a part found against any quantity."""
     return [one.text for one in posterior.verdict.against if one.part == part]
 
 
@@ -46,7 +45,6 @@ def made(
 
 
 def learnt(study, question, names, prior_sd=1.0):
-    """A posterior near 0.3 of these parameters, under a prior of that sd."""
     random, shape = np.random.default_rng(4), SHAPE
     draws = {name: random.normal(0.3, 0.02, shape) for name in names}
     before = {name: random.normal(0.3, prior_sd, 1000) for name in names}

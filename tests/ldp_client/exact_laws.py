@@ -157,7 +157,6 @@ def stages_of(m):
 
 
 def reads_of(m):
-    """What one payload reads."""
     if m.name != "memoized":
         return READS[m.name](m)
     first, again = stages_of(m)

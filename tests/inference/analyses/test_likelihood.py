@@ -50,7 +50,6 @@ def test_likelihood_by_rows_matches_enumeration(shape, chunk, monkeypatch):
 
 @pytest.mark.slow
 def test_curvature_by_rows_matches_curvature_by_cells(monkeypatch):
-    """Second derivatives of both ways, and the value in single precision."""
     found = assemble(table(), "job ~ age + region")
     sites = {name: one[0, 0] for name, one in any_draws(found, 1).items()}
 

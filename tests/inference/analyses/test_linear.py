@@ -17,16 +17,11 @@ PRIOR = {"distribution": "normal", "loc": 0.5, "scale": 0.3}
 FAR = "I(age + 2000)"
 
 
-def with_few(few, n=5000):
-    """People of whom few are in region z, and as many have something else; all of ages 20 to 69."""
-    region = np.where(np.arange(n) < few, "z", np.where(np.arange(n) % 2, "a", "b"))
-    rare = np.arange(n)[::-1] < few
-    age = 20.0 + np.arange(n) // 2 % 50
-    return forced({"region": region, "rare": rare.astype(int), "age": age})
-
-
 def test_prior_of_level_does_not_depend_on_its_size():
-    whole = with_few(20)
+    # 20 of 5,000 people are in region z, and as many have something else.
+    place = np.arange(5000)
+    region = np.where(place < 20, "z", np.where(place % 2, "a", "b"))
+    whole = forced({"region": region, "rare": (place >= 4980).astype(int), "age": 20.0 + place // 2 % 50})
     priors = assemble(whole, "armed ~ region * age + rare").priors()
     scales = {name: prior["scale"] for name, prior in priors.items()}
     assert [scales[name] for name in ("region[b]", "region[z]", "rare")] == pytest.approx([2.5] * 3)

@@ -101,7 +101,6 @@ def test_groups_missing_from_the_formula_are_rejected(census):
     ],
 )
 def test_invalid_population_is_rejected(given, code):
-    """A population, or the columns of a census."""
     people, place = np.arange(300), ["town", "land"] * 150
     huge, zero = np.where(people == 6, 1e200, 1.0), np.where(people == 2, 0.0, 1.0)
     whole = forced({"place": place, "income": people + 1.0, "huge": huge, "zero": zero})

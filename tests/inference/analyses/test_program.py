@@ -78,12 +78,6 @@ def test_empty_reference_level_is_rejected_with_remedy(formula):
     assert assemble(forced(columns), "armed ~ 0 + region").law.empty == ("region[north]",)
 
 
-# As many random numbers as table() has rows, under names that results have.
-NAMES = dict(
-    zip(("smokes_age", "sigma", "Intercept"), np.random.default_rng(3).normal(size=(3, 40)), strict=True)
-)
-
-
 @pytest.mark.attack(17)
 @pytest.mark.parametrize(
     ("formula", "name"),
@@ -96,8 +90,9 @@ NAMES = dict(
 def test_two_results_of_one_name_are_rejected(formula, name):
     """A column or label has the name that the analysis would give to another result."""
     whole = table()
+    named = whole.public.assign(**{name: np.random.default_rng(3).normal(size=whole.n)})
     with raises(InputError, "result.duplicate_name", name):
-        assemble(replace(whole, public=whole.public.assign(**NAMES)), formula)
+        assemble(replace(whole, public=named), formula)
 
 
 def test_names_of_choices_groups_and_thresholds_match_bambi():

@@ -51,7 +51,6 @@ def test_census_counts_equal_repeated_rows():
 
 @pytest.mark.slow
 def test_widths_of_a_formula_match_fits():
-    """Within a tenth of the median of fits of surveys that are simulated at the same truth."""
     known = pd.DataFrame({"age": [20.0, 40, 60] * 4, "married": [0, 1] * 6, "region": list("abbbba") * 2})
     truth = {"armed": 0.3, "married": 0.8, "age": 0.02}
     formula, people = "armed ~ age + married + region", known.loc[np.arange(6000) % 12]

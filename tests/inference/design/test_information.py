@@ -31,7 +31,6 @@ def choice_of(labels, mechanism, epsilon="1", **more):
 
 @pytest.mark.filterwarnings("error")
 def test_counts_beyond_bounds_are_clipped_to_bounds():
-    """Every whole number of a Poisson law has its exact probability."""
     question = question_of({**NORMAL, "bounds": ["5", "29"], "model": {"name": "poisson"}})
     masses = information._masses(question, ["rate"], np.asarray([[9.0]]))[0]
     exact = stats.poisson.pmf(np.arange(5, 30), 9.0)
@@ -40,7 +39,6 @@ def test_counts_beyond_bounds_are_clipped_to_bounds():
 
 
 def test_covariance_of_many_unary_bits_matches_patterns(monkeypatch):
-    """The formula for too many choices agrees with the sum over all patterns, within a few percent."""
     own = mechanism_for(question_of(choice_of("abcdefgh", "oue", "0.5")))
     shares = np.asarray([0.3, 0.2, 0.2, 0.1, 0.1, 0.05, 0.03, 0.02])
     exact = share_covariance(own, shares)
@@ -95,7 +93,6 @@ def fitted_halves(question, parameters, n, sites=None, clip=True):
 @pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS)
 def test_widths_match_fits(design):
-    """Within a tenth of the median of fits of studies that are simulated at the same truth."""
     document, truth, n = DESIGNS[design]
     question = question_of(document)
     planned = Prior(question).widths(question, [truth], [n])

@@ -28,7 +28,6 @@ START = {"sd": 0.3, "feature_sd": 0.3}
 
 
 def question_of(mechanism, **fields):
-    """A regression on one feature, all priors stated."""
     of_feature = ("coefficients", "feature_mean", "feature_sd")
     priors = {name: {"age": one} if name in of_feature else one for name, one in PRIORS.items()}
     return {

@@ -71,15 +71,6 @@ def scale(*arguments, **options):
     return ask.choice(*arguments, ordered=True, **options)
 
 
-def expected(study, shares, people):
-    """The summary of as many reports as are expected under randomized response."""
-    (question,) = study.questions
-    odds, k = np.exp(float(question.mechanism.epsilon)), len(shares)
-    channel = (np.ones((k, k)) + (odds - 1) * np.eye(k)) / (odds + k - 1)
-    counts = np.rint(people * shares @ channel).astype(np.int64)
-    return reporting.summary_of(study, {question.id: QuestionSummary(int(counts.sum()), counts)})
-
-
 LEVELS = ["never", "seldom", "often", "always"]
 
 
@@ -108,7 +99,10 @@ def fitted_ten(build, **own):
     labels = [f"level {i}" for i in range(1, 11)]
     asked = build("tired", labels, epsilon=1, mechanism="randomized_response", **own)
     study = ask.study("tired", "Tired", [asked])
-    return fit(study, expected(study, HALVING, 500), draws=500, chains=2)["tired"]
+    channel = (np.ones((10, 10)) + (np.e - 1) * np.eye(10)) / (np.e + 9)
+    counts = np.rint(500 * HALVING @ channel).astype(np.int64)
+    part = QuestionSummary(int(counts.sum()), counts)
+    return fit(study, reporting.summary_of(study, {"tired": part}), draws=500, chains=2)["tired"]
 
 
 @pytest.mark.attack(18)

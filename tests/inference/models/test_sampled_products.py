@@ -188,14 +188,12 @@ def test_prior_of_mean_is_rejected_for_yes_no_feature():
 @pytest.mark.slow
 def test_intervals_have_their_stated_coverage():
     found = calibrate(question_of(JOB), 20, 20_000, 1)
-    shares = [
-        covered(ranks, 0.9) for name, ranks in found.ranks.items() if name.startswith(("inter", "coef"))
-    ]
+    line = [ranks for name, ranks in found.ranks.items() if name.startswith(("inter", "coef"))]
+    shares = [covered(ranks, 0.9) for ranks in line]
     assert 0.78 <= np.mean(shares) <= 1
 
 
 def remarks(means, sds, spread=0.01, template=studies.LOGISTIC):
-    """Of draws about these means and sds of two features."""
     study = Study(studies.document(template))
     summary = Summary.empty(study).questions[template["id"]]
     random = np.random.default_rng(1)

@@ -41,7 +41,6 @@ def first_study(budget=("0.2", "2e-7", "0.2"), **more):
 
 
 def write_posterior(study, folder, uncertainty=0.0):
-    """Write a posterior with these means and spreads, and return its rows."""
     rows = {}
     for name, (mean, sd) in SPREADS.items():
         rows[f"mean[{name}]"] = {"mean": mean, "sd": uncertainty}
@@ -205,7 +204,6 @@ def central_noise(sigma=4.22):
 
 
 def expected_error(d, n, noise, projection):
-    """The error of a given projection on the search's auxiliary data."""
     feature, response, norm = projection
     return np.mean([data.errors(feature, norm, [response], [noise(norm)]) for data in data_sets(d, n, 0)])
 

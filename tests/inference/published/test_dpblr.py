@@ -84,7 +84,6 @@ def mean_and_error(draws):
 
 
 def assert_near(found, case, method):
-    """Check that each parameter's mean differs by a few combined standard errors at most."""
     for name in ("constant", "slope", "variance"):
         (mean, error), (expected, _, its_error) = found[name], case["posterior"][method][name]
         assert abs(mean - expected) < 4 * np.hypot(error, its_error), name

@@ -36,7 +36,6 @@ def test_draws_from_uninformative_statistics_follow_prior(name):
 
 
 def noisy(intercept=False):
-    """Statistics of two holders' records with equal Gaussian noise on every entry."""
     found = exact([(RANDOM.normal(size=(50, 3)), RANDOM.normal(size=50)) for _ in range(2)], intercept)
     return replace(found, noise=np.ones(found.noise.shape))
 

@@ -22,7 +22,6 @@ from tests.ldp_client.issuers import lost, study_of
 
 @pytest.fixture(autouse=True)
 def hurried(monkeypatch):
-    """Commands try each request once."""
     monkeypatch.setattr(Device.flush, "__defaults__", (1, False))
 
 

@@ -39,7 +39,6 @@ def vector(mechanism, answer, source):
 
 
 def changed(name, *, mechanism=None, **changes):
-    """The document of a study of one question with other fields."""
     document = build_study(name).document
     question = document["questions"][0]
     stated = {**question["mechanism"], **(mechanism or {})}

@@ -18,19 +18,16 @@ VECTORS = json.loads((Path(__file__).parents[2] / "golden" / "rfc" / "rfc9458_ap
 APPENDIX = {name: bytes.fromhex(digits) for name, digits in VECTORS.items() if name != "source"}
 
 
-def ephemeral():
-    private = X25519PrivateKey.from_private_bytes(APPENDIX["ephemeral_secret_key"])
-    keys = (private, X25519PublicKey.from_public_bytes(APPENDIX["ephemeral_public_key"]))
-    return KEMKeyPair(*[KEMKey.from_pyca_cryptography_key(key) for key in keys])
-
-
 def gateway_key():
     return X25519PrivateKey.from_private_bytes(APPENDIX["gateway_secret_key"])
 
 
 def asked():
+    private = X25519PrivateKey.from_private_bytes(APPENDIX["ephemeral_secret_key"])
+    keys = (private, X25519PublicKey.from_public_bytes(APPENDIX["ephemeral_public_key"]))
+    ephemeral = KEMKeyPair(*[KEMKey.from_pyca_cryptography_key(key) for key in keys])
     number, public_key = read_configuration(b64encode(APPENDIX["key_config"]).decode())
-    return encapsulate(number, public_key, APPENDIX["request_bhttp"], ephemeral())
+    return encapsulate(number, public_key, APPENDIX["request_bhttp"], ephemeral)
 
 
 def test_request_matches_the_rfc_appendix():

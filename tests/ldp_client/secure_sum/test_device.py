@@ -28,7 +28,6 @@ pytestmark = pytest.mark.usefixtures("hurried")
 
 
 def held(network):
-    """How many shares each node has."""
     counts = []
     for node in network.nodes:
         with node.app.extensions["ldpkit"].database.read() as session:

@@ -68,8 +68,8 @@ def bound(law, people, ratio):
     return expected_excess(law.atoms(ratio), people)
 
 
-def response_law(choices, growth=GROWTH):
-    return choice_law(growth, (growth - 1) / (growth + choices - 1), Fraction(0))
+def response_law(choices):
+    return choice_law(GROWTH, (GROWTH - 1) / (GROWTH + choices - 1), Fraction(0))
 
 
 @pytest.mark.parametrize("people", [1, 4, 9])
@@ -131,8 +131,7 @@ def test_whole_reports_of_people_are_below_the_bound():
         answers: [prod(row) for row in itertools.product(*(rows[answer] for answer in answers))]
         for answers in itertools.product((0, 1), repeat=questions)
     }
-    answer = choice_law(GROWTH, (GROWTH - 1) / (GROWTH + 1), Fraction(0))
-    law, one, other = compose([answer] * questions), (0,) * questions, (1,) * questions
+    law, one, other = compose([response_law(2)] * questions), (0,) * questions, (1,) * questions
     for ratio in RATIOS:
         truth = max(
             divergence(*(sets_of([payloads[first], *rest]) for first in (one, pair)), ratio)
