@@ -23,25 +23,14 @@ def reasons(posterior, part):
     return [one.text for one in posterior.verdict.against if one.part == part]
 
 
-def made(
-    question="colour",
-    names=("p[<b>red</b>]", "p[blue/green]"),
-    seed=0,
-    findings=(),
-    study_digest="digest",
-    measured=False,
-    **more,
-):
-    random = np.random.default_rng(seed)
+def made(question="colour", names=("p[<b>red</b>]", "p[blue/green]"), findings=(), others=(), **more):
+    random = np.random.default_rng(0)
     first = random.beta(30, 70, SHAPE)
-    draws = dict(zip(names, (first, 1 - first), strict=False)) | more.pop("others", {})
-    one = dict.fromkeys(draws, 1.0)
-    known = None if measured else Mixing(one, dict.fromkeys(draws, 4000.0), dict.fromkeys(draws, 4000.0))
-    found = diagnose(draws, np.zeros(SHAPE, bool), findings, known=known)
-    prior = {name: random.uniform(size=1000) for name in draws}
-    return Posterior(
-        question, "multinomial", 100, draws, one, *found, study_digest, 1, prior_draws=prior, **more
-    )
+    draws = dict(zip(names, (first, 1 - first), strict=False)) | dict(others)
+    one, many = dict.fromkeys(draws, 1.0), dict.fromkeys(draws, 4000.0)
+    found = diagnose(draws, np.zeros(SHAPE, bool), findings, known=Mixing(one, many, many))
+    more["prior_draws"] = {name: random.uniform(size=1000) for name in draws}
+    return Posterior(question, "multinomial", 100, draws, one, *found, "digest", 1, **more)
 
 
 def learnt(study, question, names, prior_sd=1.0):

@@ -140,9 +140,8 @@ def test_reports_that_no_answers_can_give_are_a_misfit(kinds):
         column = known_channel("q", answers, reports, matrix)
         table = table_of(pd.DataFrame({"place": place}), [column]).only(["place"], ["q"])
         found = list(impossible(table.private["q"], table, np.tile(np.eye(kinds)[0], (2, 1)), {}))
-        assert [one.text for one in found] == bad * [
-            "reports of q do not go with place as the fit expects: people did not follow the noise"
-        ]
+        said = "reports of q do not go with place as the fit expects: people did not follow the noise"
+        assert [one.text for one in found] == bad * [said]
 
 
 @pytest.mark.parametrize("most", [3, 8])

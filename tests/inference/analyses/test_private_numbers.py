@@ -59,10 +59,8 @@ def brute(family, channel, z, eta, sigma):
 def test_likelihood_matches_quadrature(document, family):
     table = simulated(document)
     found = assemble(table, "hours ~ age + ever", family=family)
-    random = np.random.default_rng(5)
-    sites = {
-        name: np.asarray(one) + 0.2 * random.random(np.shape(one)) for name, one in found.initial().items()
-    }
+    random, start = np.random.default_rng(5), found.initial()
+    sites = {name: np.asarray(one) + 0.2 * random.random(np.shape(one)) for name, one in start.items()}
     b = {name: float(value) for name, value in found.parameters(sites).items()}
     hours, ever = table.private["hours"], table.private["ever"]
     total = 0.0

@@ -38,9 +38,8 @@ def rows_of(fields):
 
     def rows(data):
         (question,) = data.study.document["questions"]
-        distinct = Counter(
-            (tuple((one.public or {})[name] for name in fields), one.payloads["ever"]) for one in data.reports
-        )
+        public = [tuple(one.public[name] for name in fields) for one in data.reports]
+        distinct = Counter(zip(public, data.payloads("ever"), strict=True))
         known = [chances_of([payload], question["mechanism"], 2)[0, :-1] for _, payload in distinct]
         public = pd.DataFrame([public for public, _ in distinct], columns=list(fields))
         if "age" in fields:

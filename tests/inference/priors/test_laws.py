@@ -127,16 +127,13 @@ def test_map_and_jacobian_of_correlations_match_numpyro(size):
     ours, theirs = biject_to(correlation_factor), CorrCholeskyTransform()
     with jax.enable_x64(True):
         x = jnp.asarray(np.random.default_rng(0).normal(size=(5, size * (size - 1) // 2)))
-        factor, others = (jax.jit(lambda x, one=one: one(x))(x) for one in (ours, theirs))
+        factor, others = (jax.jit(one.__call__)(x) for one in (ours, theirs))
         np.testing.assert_allclose(factor, others, atol=1e-14)
-        volumes = [
-            jax.jit(lambda x, y, one=one: one.log_abs_det_jacobian(x, y))(x, factor) for one in (ours, theirs)
-        ]
+        volumes = [jax.jit(one.log_abs_det_jacobian)(x, factor) for one in (ours, theirs)]
         np.testing.assert_allclose(*volumes, rtol=1e-9)
         np.testing.assert_allclose(ours.inv(factor), x, rtol=1e-9)
-        np.testing.assert_allclose(
-            CorrelationFactor(size, 1.7).log_prob(factor), LKJCholesky(size, 1.7).log_prob(factor)
-        )
+        own, known = (law(size, 1.7).log_prob(factor) for law in (CorrelationFactor, LKJCholesky))
+        np.testing.assert_allclose(own, known)
 
 
 @pytest.mark.slow

@@ -159,18 +159,16 @@ def test_latent_sums_have_their_conditional_mean_and_covariance():
         state = State(jnp.array(theta), jnp.array(variance), second, four, noise)
         keys = jax.random.split(jax.random.key(1), 20_000)
         drawn = np.asarray(jax.jit(jax.vmap(lambda key: draw_sums(key, state, data)))(keys))
-        mean, covariance = (
-            np.asarray(part) for part in record_moments(second, four, state.theta, state.variance)
-        )
+        mean, covariance = map(np.asarray, record_moments(second, four, state.theta, state.variance))
     rows, columns = np.triu_indices(3)
     rows, columns = rows[1:], columns[1:]
     prior_mean, prior_covariance = mean[rows, columns], covariance[rows, columns][:, rows, columns]
-    seen = np.isfinite(statistics.noise[rows, columns])
+    noise = statistics.noise[rows, columns]
+    seen = np.isfinite(noise)
     for j, count in enumerate(statistics.counts):
         joint = count * prior_covariance
-        gain = joint[:, seen] @ np.linalg.inv(
-            joint[np.ix_(seen, seen)] + np.diag(statistics.noise[rows, columns][seen] ** 2)
-        )
+        spread = joint[np.ix_(seen, seen)] + np.diag(noise[seen] ** 2)
+        gain = joint[:, seen] @ np.linalg.inv(spread)
         released = statistics.sums[j, rows, columns]
         exact = count * prior_mean + gain @ (released - count * prior_mean)[seen]
         left = joint - gain @ joint[seen]

@@ -40,9 +40,8 @@ def test_exact_joint_law_of_products_has_the_stated_privacy(products, weights):
     for vector, exact in zip(vectors, laws):
         assert sum(exact.values()) == 1
         for place, block in enumerate(m.blocks):
-            values = [
-                Fraction(vector[i] * vector[j], SQUARE) for i, j in map(m.coordinates.__getitem__, block)
-            ]
+            pairs = [m.coordinates[product] for product in block]
+            values = [Fraction(vector[i] * vector[j], SQUARE) for i, j in pairs]
             for taken in subsets:
                 chosen = math.prod(itertools.compress(values, taken))
                 found = sum(
