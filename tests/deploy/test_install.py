@@ -83,12 +83,11 @@ class Host:
 
     def install(self, number, *options, code=0, **more):
         """Run install.sh for a release. Return what it says."""
-        command = ["bash", self.folder / "install.sh", "install", "--from", self.folder / f"dist{number}"]
+        dist = self.folder / f"dist{number}"
+        command = ["bash", self.folder / "install.sh", "install", "--from", dist, *options]
         path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
         environment = {**os.environ, "PATH": path, "RUNNING": str(self.running), **more}
-        done = subprocess.run(
-            [*command, *options], env=environment, check=False, capture_output=True, text=True
-        )
+        done = subprocess.run(command, env=environment, check=False, capture_output=True, text=True)
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr
 

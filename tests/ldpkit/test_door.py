@@ -61,14 +61,8 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
 def test_file_that_hides_a_package_is_named(name, words, prefix, pytestconfig, tmp_path):
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("raise RuntimeError('this is the app')")
-    done = subprocess.run(
-        [sys.executable, *words],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(pytestconfig.rootpath)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command, environment = [sys.executable, *words], {**os.environ, "PYTHONPATH": str(pytestconfig.rootpath)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     package = name.partition("/")[0].removesuffix(".py")
     said = f"{tmp_path / name} hides the package {package} of ldpkit: rename it, or start elsewhere"
     assert done.stderr.splitlines()[-1] == f"{prefix}: {said}"

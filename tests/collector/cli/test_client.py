@@ -80,10 +80,9 @@ def test_list_of_keys_is_not_sent_to_one_server(server, keys, tmp_path, monkeypa
     assert server.requests == []
 
 
-@pytest.mark.parametrize("address", ["ask.example.org", "https://a?b=1", "https://[a"])
 @pytest.mark.parametrize("option", ["--address", "--collector"])
-def test_invite_rejects_wrong_addresses_before_any_request(server, address, option, capsys):
-    places = {"--collector": server.url, option: address}
+def test_invite_rejects_wrong_addresses_before_any_request(server, option, capsys):
+    places = {"--collector": server.url, option: "https://a?b=1"}
     options = [part for place in places.items() for part in place]
     assert main(["invite", "habits", "--count", "2", *options]) == 2
     assert capsys.readouterr().out == ""
