@@ -5,14 +5,12 @@ Tests that need an absent program skip themselves.
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import release
-from tests.deploy.roots import Inside, debian, install, refuse_unready, run, whole
+from tests.deploy.roots import Inside, debian, folder_of_roots, install, run, whole
 
 # Absolute paths in pip's settings: after file:// or alone, not those of other addresses.
 PATHS = re.compile(r"(?:(?<=file://)|(?<!\S))/(?!/)\S+")
@@ -22,17 +20,13 @@ APART = "/run/host"
 
 def main() -> int:
     """Run the tests of the commit at hand in a new root; their exit code."""
-    refuse_unready()
-    # So that the folder of the root goes, as it does after Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    with tempfile.TemporaryDirectory(prefix="ldpkit-bare-") as name:
-        root = install(debian(Path(name) / "debian"), "python3", "python3-venv", "make")
+    with folder_of_roots("bare") as folder:
+        root = install(debian(folder / "debian"), "python3", "python3-venv", "make")
         checkout = root / "srv/ldpkit"
         checkout.mkdir(parents=True)
         release.committed(checkout)
-        return subprocess.run(
-            whole(root, ["make", "test"], pip_settings("/srv/ldpkit")), check=False
-        ).returncode
+        command = whole(root, ["make", "test"], pip_settings("/srv/ldpkit"))
+        return subprocess.run(command, check=False).returncode
 
 
 def pip_settings(folder: str) -> Inside:

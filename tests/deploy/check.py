@@ -10,10 +10,8 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import tempfile
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,7 @@ import release
 from schemas import Study
 from tests import studies
 from tests.deploy.containers import DEPLOY, SERVICES, START_SECONDS, Machine, build
-from tests.deploy.roots import Inside, call, copy, debian, install, refuse_unready, run, running
+from tests.deploy.roots import Inside, call, copy, debian, folder_of_roots, install, run, running
 from tests.kit.collectors import device_report
 from tests.kit.serving import held_port
 
@@ -44,12 +42,8 @@ for person in range(int(sys.argv[2])):
 
 def main() -> int:
     """Do all of it; an exit code."""
-    refuse_unready()
-    # So that the folder of roots goes, as it does after Ctrl-C.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     # What runs in a root has a mount space of its own: nothing of this machine is mounted in the folder.
-    with tempfile.TemporaryDirectory(prefix="ldpkit-machines-") as name:
-        folder = Path(name)
+    with folder_of_roots("machines") as folder:
         print("making a Debian root and wheels", flush=True)
         base = debian(folder / "debian")
         wheels, pip = make_wheels(folder)

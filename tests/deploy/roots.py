@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -46,6 +47,15 @@ def refuse_unready() -> None:
     ]
     if missing:
         sys.exit(f"install what is missing: {', '.join(missing)}")
+
+
+@contextmanager
+def folder_of_roots(name: str) -> Iterator[Path]:
+    """A new folder for roots, which goes when the program ends, also by SIGTERM."""
+    refuse_unready()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with tempfile.TemporaryDirectory(prefix=f"ldpkit-{name}-") as folder:
+        yield Path(folder)
 
 
 def debian(folder: Path, suite: str = SUITE) -> Path:
