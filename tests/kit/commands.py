@@ -38,9 +38,7 @@ def leaves(command=cli, words=()):
         return
     ctx = click.Context(command)
     for name in command.list_commands(ctx):
-        inner = command.get_command(ctx, name)
-        assert inner is not None
-        yield from leaves(inner, (*words, name))
+        yield from leaves(command.get_command(ctx, name), (*words, name))
 
 
 def parsed(words):
@@ -51,9 +49,7 @@ def parsed(words):
     ctx = click.Context(cli, info_name="ldpkit")
     command = cli
     while isinstance(command, click.Group):
-        name, inner, words = command.resolve_command(ctx, words)
-        assert inner is not None
-        command = inner
+        name, command, words = command.resolve_command(ctx, words)
         ctx = click.Context(command, parent=ctx, info_name=name, **command.context_settings)
     with ExitStack() as stack:
         for kind in (StudyFile, Collector, NewPath):

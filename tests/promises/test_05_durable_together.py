@@ -8,7 +8,6 @@ SQLite flushes at each commit decides what a loss of power leaves; slow tests dr
 import shutil
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,29 +44,20 @@ def test_each_commit_of_the_ledger_is_flushed(tmp_path, server):
     assert sum(commits) > 2
 
 
-class Arrivals(list[Any]):
-    """The requests that a collector got, each of which a test looks at as it arrives."""
-
-    def __init__(self, look):
-        self.look = look
-
-    def append(self, request):
-        """Look first: the device learns nothing of the arrival yet."""
-        self.look(request[0], request[2])
-        super().append(request)
-
-
 def check_arrivals(folder, server):
     """The folder lacks nothing when a report arrives, as a device finds that goes on from a copy of it."""
-    copies = []
+    copies, respond = [], server.respond
 
-    def look(method, body):
+    def copy_and_respond(method, path, body, headers):
+        """Copy first: the device learns nothing of the arrival yet."""
         if method == "PUT":
             copies.append((folder / f"copy-{len(copies)}", body))
             shutil.copytree(folder / "device", copies[-1][0])
+        return respond(method, path, body, headers)
 
-    server.requests = Arrivals(look)
+    server.respond = copy_and_respond
     live(folder / "device", server.url)
+    server.respond = respond
     assert len(copies) >= 2
     for copy, body in copies:
         check_copy(copy, body, server)

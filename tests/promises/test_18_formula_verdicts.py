@@ -16,75 +16,60 @@ from tests.kit.channels import known_channel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-NO_YES = ("no", "yes")
 # P(report | answer) of forced response with dice, and of one with more noise.
 FORCED = [[5 / 6, 1 / 6], [1 / 6, 5 / 6]]
 LOUD = [[0.53, 0.47], [0.47, 0.53]]
 PEOPLE = 4000
 
 
-def reported(random, answers, channel=FORCED):
-    """Of each answer, 0 or 1, the report."""
-    return (random.random(len(answers)) < np.asarray(channel)[answers, 1]).astype(np.int64)
+def answers_of(random, chances, people=PEOPLE):
+    """Answers, 0 or 1, that are yes with these chances."""
+    return (random.random(people) < chances).astype(np.int64)
 
 
-def column(name, reports, channel=FORCED):
-    return known_channel(name, NO_YES, reports, channel)
-
-
-def regions(random, people=PEOPLE):
-    return random.choice(["north", "south"], people)
+def column(random, name, answers, channel=FORCED):
+    """The reports of answers."""
+    reports = answers_of(random, np.asarray(channel)[answers, 1], len(answers))
+    return known_channel(name, ("no", "yes"), reports, channel)
 
 
 def by_region(random, people=PEOPLE, channel=FORCED):
     """A fifth say yes in the north, and half in the south."""
-    region = regions(random, people)
-    answers = (random.random(people) < np.where(region == "north", 0.2, 0.5)).astype(np.int64)
-    return table_of(
-        pd.DataFrame({"region": region}), [column("ever", reported(random, answers, channel), channel)]
-    )
+    region = random.choice(["north", "south"], people)
+    answers = answers_of(random, np.where(region == "north", 0.2, 0.5), people)
+    return table_of(pd.DataFrame({"region": region}), [column(random, "ever", answers, channel)])
 
 
 def with_predictor(random):
-    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
+    ever = answers_of(random, 0.4)
     died = random.random(PEOPLE) < np.where(ever, 0.6, 0.3)
-    frame = pd.DataFrame({"died": np.where(died, "yes", "no")})
-    return table_of(frame, [column("ever", reported(random, ever))])
+    return table_of(pd.DataFrame({"died": np.where(died, "yes", "no")}), [column(random, "ever", ever)])
 
 
-def two_peaks(random):
-    """Incomes of each answer are of two kinds, and the formula's law has one."""
-    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
-    income = ever + random.choice([-6.0, 6.0], PEOPLE) + random.normal(0, 0.3, PEOPLE)
-    return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
-
-
-def one_peak(random):
-    ever = (random.random(PEOPLE) < 0.4).astype(np.int64)
-    income = ever + random.normal(0, 1, PEOPLE)
-    return table_of(pd.DataFrame({"income": income}), [column("ever", reported(random, ever))])
+def incomes(random, apart, sd):
+    """Incomes of each answer are of two kinds where they are apart, and the formula's law has one."""
+    ever = answers_of(random, 0.4)
+    income = ever + random.choice([-apart, apart], PEOPLE) + random.normal(0, sd, PEOPLE)
+    return table_of(pd.DataFrame({"income": income}), [column(random, "ever", ever)])
 
 
 def crossed(random, people=PEOPLE, channel=FORCED):
-    first = (random.random(people) < 0.4).astype(np.int64)
-    second = (random.random(people) < np.where(first, 0.6, 0.3)).astype(np.int64)
-    both = [
-        column(name, reported(random, answers, channel), channel)
-        for name, answers in (("ever", first), ("again", second))
-    ]
-    return table_of(pd.DataFrame({"region": regions(random, people)}), both)
+    first = answers_of(random, 0.4, people)
+    second = answers_of(random, np.where(first, 0.6, 0.3), people)
+    both = [column(random, name, said, channel) for name, said in (("ever", first), ("again", second))]
+    return table_of(pd.DataFrame({"region": random.choice(["north", "south"], people)}), both)
 
 
 # Tables, and formulas over them; an empty one crosses the private columns.
 BAD = {
     "30 reports that noise drowns": (lambda random: by_region(random, 30, LOUD), "ever ~ region"),
-    "two kinds of income under one normal law": (two_peaks, "income ~ ever"),
+    "two kinds of income under one normal law": (lambda random: incomes(random, 6.0, 0.3), "income ~ ever"),
     "crossed questions that noise drowns": (lambda random: crossed(random, 60, LOUD), ""),
 }
 GOOD = {
     "two regions": (by_region, "ever ~ region"),
     "a private predictor": (with_predictor, "died ~ ever"),
-    "a public number by a private answer": (one_peak, "income ~ ever"),
+    "a public number by a private answer": (lambda random: incomes(random, 0.0, 1.0), "income ~ ever"),
     "crossed questions": (crossed, ""),
 }
 
@@ -95,8 +80,7 @@ def is_usable(name):
     table = make(np.random.default_rng(list(name.encode())))
     if not formula:
         return cross_table(table, ["ever", "again"], method="gaussian_approx", draws=400).verdict.ok
-    found = analyse_table(table, formula, method="gaussian_approx", draws=400)
-    return found.verdict.ok
+    return analyse_table(table, formula, method="gaussian_approx", draws=400).verdict.ok
 
 
 @pytest.mark.parametrize("name", BAD)
