@@ -18,7 +18,7 @@ TOKEN = "token-of-the-operator"
 def said_at_start(database, capsys):
     """What `ldpkit serve` says before it serves, which is left out."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(server, "serve_collector", lambda *_arguments: None)
+        patch.setattr(server, "serve_collector", lambda _settings, **_options: None)
         patch.setenv("LDPKIT_TOKEN", TOKEN)
         patch.setenv("LDPKIT_DATABASE", database)
         run("serve")
