@@ -1,6 +1,7 @@
 """How much a block of code does: it is the same on a slow machine and on a busy one."""
 
 import cProfile
+import gc
 import sys
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -10,14 +11,17 @@ from types import SimpleNamespace
 def counted():
     """Count the calls that this thread makes in the block; yield a function that returns how many have ended.
 
-    Calls are of functions in Python and in C; each step of a generator is one.
+    Calls are of functions in Python and in C; each step of a generator is one. Garbage of other tests waits,
+    because its finalizers would count.
     """
     profile = cProfile.Profile()
+    gc.disable()
     profile.enable()
     try:
         yield lambda: sum(entry.callcount for entry in profile.getstats())
     finally:
         profile.disable()
+        gc.enable()
 
 
 @contextmanager
