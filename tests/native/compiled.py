@@ -2,10 +2,7 @@
 
 import ctypes
 import shutil
-from collections.abc import Callable
-from pathlib import Path
 from random import Random
-from typing import Any
 
 from conformance.native import CHOICE, CORE, FILL, NUMBER, RANDOM_BYTES, Value, compiled
 from ldp_client.documents.study import Study
@@ -24,7 +21,7 @@ APPEND = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.POINTER(ctypes
 SYNC = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p)
 
 
-def _study(version: int, *questions: Any, **more: Any) -> Study:
+def _study(version, *questions, **more):
     return Study({**studies.document(*questions), "version": version, **more})
 
 
@@ -85,7 +82,7 @@ class CompiledStudy(ctypes.Structure):
     )
 
 
-def sources_in(folder: Path, file: str = "", before: str = "", after: str = "") -> Path:
+def sources_in(folder, file="", before="", after=""):
     """Copy the core into a new folder, perhaps with one text of a file replaced."""
     shutil.copytree(CORE, folder, ignore=shutil.ignore_patterns("posix"))
     if file:
@@ -95,7 +92,7 @@ def sources_in(folder: Path, file: str = "", before: str = "", after: str = "") 
     return folder
 
 
-def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, ...] = ()) -> ctypes.CDLL:
+def library_of(studies, folder, fault=()):
     """Compile the core with studies: `name()` of the library returns the address of each.
 
     fault: a file of the core, a text of it, and what replaces that.
@@ -116,17 +113,17 @@ def library_of(studies: dict[str, Study], folder: Path, fault: tuple[str, ...] =
     return core
 
 
-def source(seed: int) -> Any:
+def source(seed):
     stream = Random(seed)
 
-    def fill(_context: int, out: Any, size: int) -> int:
+    def fill(_context, out, size):
         ctypes.memmove(out, stream.randbytes(size), size)
         return size
 
     return FILL(fill)
 
 
-def values_of(answers: list[Any]) -> Any:
+def values_of(answers):
     """`ldp_value`s: floats are numbers, integers the indices of choices."""
     made = [Value(NUMBER, 0, part) if isinstance(part, float) else Value(CHOICE, part, 0) for part in answers]
     return (Value * len(made))(*made)
@@ -139,35 +136,35 @@ class Storage:
     a loss of power.
     """
 
-    def __init__(self) -> None:
+    def __init__(self):
         self.bytes, self.durable = bytearray(), 0
-        self.fuse: int | None = None
+        self.fuse = None
         self.journal = Journal(None, READ(self._read), APPEND(self._append), SYNC(self._sync))
 
-    def _burn(self, steps: int) -> int:
+    def _burn(self, steps):
         if self.fuse is None:
             return steps
         left = min(steps, self.fuse)
         self.fuse -= left
         return left
 
-    def _read(self, _context: int, offset: int, out: Any, size: int) -> int:
+    def _read(self, _context, offset, out, size):
         part = bytes(self.bytes[offset : offset + size])
         ctypes.memmove(out, part, len(part))
         return len(part)
 
-    def _append(self, _context: int, data: Any, size: int) -> int:
+    def _append(self, _context, data, size):
         written = self._burn(size)
         self.bytes += ctypes.string_at(data, size)[:written]
         return int(written < size)
 
-    def _sync(self, _context: int) -> int:
+    def _sync(self, _context):
         if self._burn(SYNC_STEPS) < SYNC_STEPS:
             return 1
         self.durable = len(self.bytes)
         return 0
 
-    def lose_power(self, random: Random) -> None:
+    def lose_power(self, random):
         """Drop a part of what was not synced, and leave other bytes in its place at times."""
         kept = random.randint(self.durable, len(self.bytes))
         lost = len(self.bytes) - kept
@@ -177,27 +174,25 @@ class Storage:
 
 
 class Device:
-    def __init__(
-        self, core: ctypes.CDLL, storage: Storage, fill: Any, epsilon: float = 100, *, raised: int = 0
-    ) -> None:
+    def __init__(self, core, storage, fill, epsilon=100, *, raised=0):
         self.core, self.storage, self.ledger = core, storage, Ledger()
         self.random, self.fill = (ctypes.c_ubyte * RANDOM_BYTES)(), fill
         core.ldp_random_begin_recorded(self.random, fill, None)
         budget = (ctypes.c_uint64(int(epsilon * 2**32)), ctypes.c_uint64(1 << 62), raised)
         self.opened = core.ldp_ledger_open(ctypes.byref(self.ledger), ctypes.byref(storage.journal), *budget)
 
-    def answer(self, name: str, answers: list[Any], chosen: list[int] = []) -> int:  # noqa: B006
+    def answer(self, name, answers, chosen=[]):  # noqa: B006
         study = getattr(self.core, name)()
         work = (ctypes.c_uint64 * study.contents.work_words)()
         record = (ctypes.c_ubyte * study.contents.record_size)()
         public = (ctypes.c_uint32 * len(chosen))(*chosen)
-        call: Callable[..., int] = self.core.ldp_answer
+        call = self.core.ldp_answer
         result = call(ctypes.byref(self.ledger), study, values_of(answers), public, self.random, work, record)
         assert not any(record)
         assert not any(work)
         return result
 
-    def parcels(self) -> list[tuple[str, int, bytes]]:
+    def parcels(self):
         """Return (id, whether it is withdrawn, bytes) of all that waits."""
         parcel, found = Parcel(), []
         while self.core.ldp_next(ctypes.byref(self.ledger), ctypes.byref(parcel)) == 0:
@@ -207,10 +202,10 @@ class Device:
             found.append((parcel.id.decode(), parcel.withdrawn, bytes(body)))
         return found
 
-    def done(self) -> int:
+    def done(self):
         parcel = Parcel()
         assert self.core.ldp_next(ctypes.byref(self.ledger), ctypes.byref(parcel)) == 0
         return int(self.core.ldp_done(ctypes.byref(self.ledger), ctypes.byref(parcel)))
 
-    def withdraw(self, name: str) -> int:
+    def withdraw(self, name):
         return int(self.core.ldp_withdraw(ctypes.byref(self.ledger), getattr(self.core, name)()))

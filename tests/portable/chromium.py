@@ -3,8 +3,7 @@
 import json
 import subprocess
 from http.server import SimpleHTTPRequestHandler
-from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
@@ -46,7 +45,7 @@ work(...arguments).then(
 """
 
 
-def start(profile: Path) -> webdriver.Chrome:
+def start(profile):
     """A browser with a fresh profile; the caller quits it."""
     need("chromium")
     options = Options()
@@ -62,29 +61,28 @@ def start(profile: Path) -> webdriver.Chrome:
     return browser
 
 
-def attempt(browser: webdriver.Chrome, script: str, *arguments: Any) -> dict[str, Any]:
+def attempt(browser, script, *arguments):
     """Run the body of an async function (openDevice, parseStudy at hand): {value} or {error, field}."""
-    found: dict[str, Any] = browser.execute_async_script(WRAPPER % script, *arguments)
-    return found
+    return browser.execute_async_script(WRAPPER % script, *arguments)
 
 
-def run(browser: webdriver.Chrome, script: str, *arguments: Any) -> Any:
+def run(browser, script, *arguments):
     """Like attempt, for what must not fail."""
     found = attempt(browser, script, *arguments)
     assert "error" not in found, found
     return found.get("value")
 
 
-def set_offline(browser: webdriver.Chrome, offline: bool) -> None:
+def set_offline(browser, offline):
     conditions = {"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}
     browser.execute_cdp_cmd("Network.emulateNetworkConditions", conditions)
 
 
-def forget(browser: webdriver.Chrome, origin: str) -> None:
+def forget(browser, origin):
     browser.execute_cdp_cmd("Storage.clearDataForOrigin", {"origin": origin, "storageTypes": "all"})
 
 
-def visit(browser: str, visits: list[dict[str, Any]], scheme: str, width: int) -> dict[str, Any]:
+def visit(browser, visits, scheme, width):
     """What each look found, by its name, and the errors that the browser told."""
     need("npm", "chromium" if browser == "chrome" else browser)
     programs = [found for name in PROGRAMS[browser] if (found := which(name))]
@@ -93,8 +91,7 @@ def visit(browser: str, visits: list[dict[str, Any]], scheme: str, width: int) -
     command = ["node", str(FOLDER / "visit.mjs")]
     done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=180, check=False)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    return json.loads(done.stdout)
 
 
 class Site(LocalServer):
@@ -103,33 +100,33 @@ class Site(LocalServer):
     requests: (method, path) of uploads and deletions, in order; none is taken.
     """
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        requests: list[tuple[str, str]] = []
+    def __init__(self, folder=FOLDER):
+        requests = []
 
         class Handler(SimpleHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             extensions_map: ClassVar = {**SimpleHTTPRequestHandler.extensions_map, ".mjs": "text/javascript"}
 
-            def translate_path(self, path: str) -> str:
+            def translate_path(self, path):
                 _, first, *rest = path.split("?")[0].split("/")
                 return str(JAVASCRIPT.joinpath(*rest) if first == "js" else folder.joinpath(first, *rest))
 
-            def send_head(self) -> Any:
+            def send_head(self):
                 # The base says "not modified" of what changed within a second.
                 del self.headers["If-Modified-Since"]
                 return super().send_head()
 
-            def end_headers(self) -> None:
+            def end_headers(self):
                 self.send_header("Cache-Control", "no-store")
                 super().end_headers()
 
-            def refuse(self) -> None:
+            def refuse(self):
                 requests.append((self.command, self.path))
                 self.send_error(404)
 
             do_PUT = do_DELETE = refuse  # noqa: N815
 
-            def log_message(self, *_arguments: Any) -> None:
+            def log_message(self, *_arguments):
                 pass
 
         super().__init__(Handler)

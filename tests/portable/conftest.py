@@ -1,11 +1,8 @@
 """One browser and one collector for each test module, and a site of its own for each test."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 import pytest
-from selenium import webdriver
 
 from schemas import Study
 from tests.kit.collectors import Server
@@ -14,38 +11,36 @@ from tests.portable.participant import SMALL, Participant
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+def browser(tmp_path_factory):
     started = start(tmp_path_factory.mktemp("profile"))
     yield started
     started.quit()
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
+def site():
     """A new origin each time, so that no test finds another one's ledger."""
     with Site() as opened:
         yield opened
 
 
 @pytest.fixture
-def page(browser: webdriver.Chrome, site: Site) -> webdriver.Chrome:
+def page(browser, site):
     browser.get(f"{site.url}/pages/blank.html")
     return browser
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+def server(tmp_path_factory):
     with Server(tmp_path_factory.mktemp("collector")) as started:
         yield started
 
 
 @pytest.fixture
-def meet(
-    browser: webdriver.Chrome, server: Server, request: pytest.FixtureRequest
-) -> Iterator[Callable[..., Participant]]:
+def meet(browser, server, request):
     """Publish a study for this test, and open its page in a browser that has forgotten everything."""
 
-    def meet(document: Mapping[str, Any] = SMALL, ticket: str = "") -> Participant:
+    def meet(document=SMALL, ticket=""):
         name = re.sub("[^a-z0-9]+", "-", request.node.name)
         study = Study({**document, "id": name[-64:].strip("-")})
         server.request("POST", "/v1/studies", study.document)

@@ -14,7 +14,7 @@ ESBUILD = PACKAGES / "esbuild" / "bin" / "esbuild"
 TYPESCRIPT = PACKAGES / "typescript" / "bin" / "tsc"
 
 
-def install() -> None:
+def install():
     """Install what package-lock.json says, unless it is there; safe when several processes try."""
     need("npm")
     with (FOLDER / "package-lock.json").open() as lock:
@@ -26,7 +26,7 @@ def install() -> None:
         subprocess.run(command, cwd=FOLDER, check=True, capture_output=True)
 
 
-def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
+def node(*arguments, cwd=FOLDER):
     """What a node program prints; it must end well."""
     need("node")
     done = subprocess.run(
@@ -36,7 +36,7 @@ def node(*arguments: str | Path, cwd: Path = FOLDER) -> str:
     return done.stdout
 
 
-def newer_node() -> str:
+def newer_node():
     """A node that has node:sqlite: the system's, or the one beside these tests."""
     install()
     found = [which("node"), *map(str, PACKAGES.glob("node-*/bin/node"))]

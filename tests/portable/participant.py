@@ -1,22 +1,16 @@
 """A person with a phone, as the tests of the participant's page see one."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
-from selenium import webdriver
 from selenium.common.exceptions import StaleElementReferenceException, TimeoutException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports
-from schemas import Report, Study
 from tests import studies
-from tests.kit.collectors import TOKEN, Server
+from tests.kit.collectors import TOKEN
 
 WAIT_SECONDS = 20
 SENT = "Network.requestWillBeSent"
@@ -43,26 +37,26 @@ EVERY_KIND = studies.document(*studies.ALL, MENU)
 ANSWERS = {"hours": "3.5", "ever": "yes"}
 
 
-def _button(buttons: list[Any], choice: str) -> Any:
+def _button(buttons, choice):
     """The button with that label; a yes or no goes by its value, whatever the language."""
     labels = [button.find_element(By.XPATH, "..").get_property("textContent").strip() for button in buttons]
     values = [button.get_attribute("value") for button in buttons]
     return buttons[(labels if choice in labels else values).index(choice)]
 
 
-def stored_at(server: Server, study_id: str) -> list[Report]:
+def stored_at(server, study_id):
     return list(fetch_reports(Client(server.url, TOKEN), study_id))
 
 
 class Participant:
     """A browser on a study's page, in the tab or frame that the browser is in."""
 
-    def __init__(self, browser: webdriver.Chrome, server: Server, study: Study) -> None:
+    def __init__(self, browser, server, study):
         self.browser = browser
         self.server = server
         self.study = study
 
-    def open(self, ticket: str = "") -> Participant:
+    def open(self, ticket=""):
         fragment = f"#ticket={ticket}" if ticket else ""
         # From another page: what differs behind the # alone is not loaded again.
         self.browser.get("about:blank")
@@ -71,7 +65,7 @@ class Participant:
         return self
 
     @contextmanager
-    def another_tab(self) -> Iterator[Participant]:
+    def another_tab(self):
         """The same page in another tab, which is in front until it is closed."""
         first = self.browser.current_window_handle
         self.browser.switch_to.new_window("tab")
@@ -79,13 +73,13 @@ class Participant:
         self.browser.close()
         self.browser.switch_to.window(first)
 
-    def until(self, *headings: str) -> None:
+    def until(self, *headings):
         self.wait_until(lambda: any(self.find(f"#{heading}").is_displayed() for heading in headings))
 
-    def until_says(self, words: str) -> None:
+    def until_says(self, words):
         self.wait_until(lambda: words in self.text)
 
-    def wait_until(self, condition: Callable[[], Any]) -> None:
+    def wait_until(self, condition):
         # After a click on a link, what was found may be of the page before.
         wait = WebDriverWait(self.browser, WAIT_SECONDS, 0.02, [StaleElementReferenceException])
         try:
@@ -93,35 +87,35 @@ class Participant:
         except TimeoutException as error:
             raise TimeoutException(self.text) from error
 
-    def find(self, selector: str) -> Any:
+    def find(self, selector):
         return self.browser.find_element(By.CSS_SELECTOR, selector)
 
-    def click(self, selector: str) -> None:
+    def click(self, selector):
         self.find(selector).click()
 
     @property
-    def text(self) -> str:
+    def text(self):
         return str(self.find("main").text)
 
     @property
-    def body(self) -> str:
+    def body(self):
         return str(self.find("#body").get_property("textContent"))
 
-    def answer(self, **answers: str) -> None:
+    def answer(self, **answers):
         self.fill(**answers)
         self.ask_for_report()
 
-    def ask_for_report(self) -> None:
+    def ask_for_report(self):
         self.click("#answers button[type=submit]")
         self.wait_until(lambda: self.find("#problem").is_displayed() or not self.find("#ask").is_displayed())
         if self.find("#confirm").is_displayed():
             self.click("#confirm button")
 
-    def withdraw(self) -> None:
+    def withdraw(self):
         self.click("details:has(> #withdraw) > summary")
         self.click("#withdraw")
 
-    def fill(self, **answers: str) -> None:
+    def fill(self, **answers):
         for name, value in answers.items():
             found = self.browser.find_elements(By.NAME, name)
             if found[0].tag_name == "select" or found[0].get_attribute("type") == "text":
@@ -129,18 +123,17 @@ class Participant:
             else:
                 _button(found, value).click()
 
-    def send(self) -> None:
+    def send(self):
         self.click("#agree")
         self.click("#consent button")
 
-    def ledger(self) -> tuple[list[str], list[dict[str, Any]]]:
-        spent, reports = self.browser.execute_async_script(LEDGER)
-        return spent, reports
+    def ledger(self):
+        return tuple(self.browser.execute_async_script(LEDGER))
 
-    def stored(self) -> list[Report]:
+    def stored(self):
         return stored_at(self.server, self.study.id)
 
-    def requests(self) -> list[tuple[str, str]]:
+    def requests(self):
         """(method, URL) of what the browser asked for since the last call."""
         messages = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
         sent = [found["params"]["request"] for found in messages if found["method"] == SENT]

@@ -8,7 +8,6 @@ import hashlib
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 from ldp_client.answering import perturb_answers
 from ldp_client.core.randomness import NotForRealAnswers
@@ -22,19 +21,18 @@ FOLDER = Path(__file__).parents[1] / "golden" / "vectors"
 # Addresses, which tests/ldp_client/device and tests/js read.
 FILES = sorted({path.stem for path in FOLDER.iterdir()} - {"origins"})
 OUTCOMES = ("payload", "pieces", "bytes", "refused", "report", "canonical", "digest", "id")
-Entry = dict[str, Any]
 
 
 class Stream:
     """A source of bytes that are fixed by head and seed; `taken` counts those read."""
 
-    def __init__(self, head: bytes, seed: str) -> None:
+    def __init__(self, head, seed):
         self._rest = head
         self._seed = seed.encode()
         self._counter = 0
         self.taken = 0
 
-    def read(self, size: int) -> bytes:
+    def read(self, size):
         while len(self._rest) < size:
             self._rest += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
             self._counter += 1
@@ -43,7 +41,7 @@ class Stream:
         return taken
 
 
-def outcome(mechanism: Any, draw: Entry) -> Entry:
+def outcome(mechanism, draw):
     """What one draw gives: the payload and how many bytes it reads, or the field that is refused.
 
     The payload of a secure sum is the vector that a device splits.
@@ -67,7 +65,7 @@ def outcome(mechanism: Any, draw: Entry) -> Entry:
     return {"payload": payload.hex(), "bytes": stream.taken}
 
 
-def _report(entry: Entry) -> Entry:
+def _report(entry):
     study, stream = Study(entry["study"]), Stream(b"", entry["seed"])
     source = NotForRealAnswers(stream.read)
     try:
@@ -77,7 +75,7 @@ def _report(entry: Entry) -> Entry:
     return {"report": report.to_json(), "bytes": stream.taken}
 
 
-def _study(entry: Entry) -> Entry:
+def _study(entry):
     try:
         study = Study.from_json(entry["text"])
         mechanisms_of(study)
@@ -86,21 +84,21 @@ def _study(entry: Entry) -> Entry:
     return {"canonical": study.to_json(), "digest": study.digest}
 
 
-def _pieces(entry: Entry) -> Entry:
+def _pieces(entry):
     stream = Stream(bytes.fromhex(entry["random"]), "")
     source = NotForRealAnswers(stream.read)
     found = split(bytes.fromhex(entry["vector"]), entry["nodes"], entry["expansion"], source)
     return {"pieces": [piece.hex() for piece in found], "bytes": stream.taken}
 
 
-def _id(entry: Entry) -> Entry:
+def _id(entry):
     return {"id": report_id_of(bytes.fromhex(entry["secret"]))}
 
 
 KINDS = {"text": _study, "answers": _report, "vector": _pieces, "secret": _id}
 
 
-def renewed(vectors: Entry) -> Entry:
+def renewed(vectors):
     made, mechanisms = dict(vectors), {}
     if isinstance(vectors.get("studies"), dict):
         made["studies"] = {}
@@ -120,12 +118,11 @@ def renewed(vectors: Entry) -> Entry:
     return made
 
 
-def load(name: str) -> Entry:
-    document: Entry = json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
-    return document
+def load(name):
+    return json.loads((FOLDER / f"{name}.json").read_text("utf-8"))
 
 
-def differences(vectors: Entry) -> list[str]:
+def differences(vectors):
     made, wrong = renewed(vectors), []
     for key in made.keys() - {"about"}:
         entries = list(made[key].items()) if isinstance(made[key], dict) else list(enumerate(made[key]))
@@ -133,7 +130,7 @@ def differences(vectors: Entry) -> list[str]:
     return wrong
 
 
-def render(document: Entry) -> str:
+def render(document):
     """JSON with one line for each entry of each list or object inside."""
     parts = []
     for name, value in document.items():
@@ -148,7 +145,7 @@ def render(document: Entry) -> str:
     return "{" + ",\n".join(parts) + "}\n"
 
 
-def _line(value: Any) -> str:
+def _line(value):
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -17,7 +17,7 @@ SWIFT_SUITE, SWIFT_VERSION = "trixie", "Swift version 6.0.3"
 SWIFT_PACKAGES = ("swiftlang", "gcc", "libc6-dev")
 
 
-def kotlin() -> list[str]:
+def kotlin():
     """The command of the Kotlin compiler, which needs Java."""
     jars = wheel(KOTLIN_WHEEL) / "run_kotlin_kernel" / "jars"
     compiler = ["java", "-cp", f"{jars}/*", "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler"]
@@ -26,19 +26,19 @@ def kotlin() -> list[str]:
     return [*compiler, "-no-stdlib", "-no-reflect", "-Werror", "-cp", str(kotlin_library())]
 
 
-def kotlin_library() -> Path:
+def kotlin_library():
     """Kotlin's standard library, which programs need when they run."""
     (library,) = wheel(KOTLIN_WHEEL).glob("run_kotlin_kernel/jars/kotlin-stdlib-*.jar")
     return library
 
 
-def zig() -> list[str]:
+def zig():
     program = str(wheel(ZIG_WHEEL) / "ziglang" / "zig")
     require(ZIG_VERSION, run([program, "version"]))
     return [program, "cc"]
 
 
-def swift_root() -> Path:
+def swift_root():
     """A Debian root of 3.2 GB with Swift."""
     folder = CACHE / f"swift-{SWIFT_SUITE}"
     if not folder.exists():
@@ -50,7 +50,7 @@ def swift_root() -> Path:
     return folder
 
 
-def wheel(requirement: str) -> Path:
+def wheel(requirement):
     folder = CACHE / requirement
     if not folder.exists():
         part = fresh(folder.with_suffix(".part"))
@@ -60,14 +60,14 @@ def wheel(requirement: str) -> Path:
     return folder
 
 
-def fresh(folder: Path) -> Path:
+def fresh(folder):
     """A path of which an interrupted run left nothing."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def require(version: str, shown: str) -> None:
+def require(version, shown):
     """Raise SystemExit unless a compiler has the version that was tested."""
     if version not in shown:
         raise SystemExit(f"the compiler is not {version}: delete {CACHE}\n{shown}")

@@ -1,13 +1,10 @@
 """The vectors as compiled studies, which an app answers through its wrapper and a ledger."""
 
 import math
-from pathlib import Path
-from typing import Any
 
-from conformance.native import CHOICE, MISSING, NUMBER, Value
+from conformance.native import CHOICE, MISSING, NUMBER
 from ldp_client import mechanism_for
 from ldp_client.documents.canonical import to_base64
-from ldp_client.documents.question import Question
 from ldp_client.documents.report import report_id_of
 from ldpkit.compiling import RECORD_BYTES, RECORD_QUESTION_BYTES, question_in_c
 from ldpkit.native import question_table
@@ -49,14 +46,14 @@ const ldp_study *vector_study(unsigned index) {{
 """
 
 
-def write_vectors(folder: Path) -> int:
+def write_vectors(folder):
     """Write vectors.c and vectors.txt to a folder. Return how many vectors there are.
 
     A line of vectors.txt has the answers, a tab, and the report or `refused`. Vectors of an answer that an
     app's types exclude are left out.
     """
-    tables: list[str] = []
-    names: dict[Question, str] = {}
+    tables = []
+    names = {}
     lines, random, used = [], [], []
     for question, values, case, expected in drawn_cases():
         if any(value.kind == MISSING for value in values):
@@ -74,12 +71,12 @@ def write_vectors(folder: Path) -> int:
     return len(lines)
 
 
-def report(question: Question, expected: dict[str, Any]) -> str:
+def report(question, expected):
     payload = to_base64(bytes.fromhex(expected["payload"]))
     return f'{{"id":"{report_id_of(SECRET)}","payloads":{{"{question.id}":"{payload}"}}{TAIL}'
 
 
-def study_in_c(question: Question, name: str) -> list[str]:
+def study_in_c(question, name):
     table, size = question_table(question), mechanism_for(question).payload_size
     permanent = 1 + size if question.repeats else 0
     length = len(report(question, {"payload": bytes(size).hex()}))
@@ -95,7 +92,7 @@ def study_in_c(question: Question, name: str) -> list[str]:
     return [f"static const ldp_study {name} = {{{stated}}};"]
 
 
-def shown(value: Value) -> str:
+def shown(value):
     """An answer for vectors.txt: `n` and a number, `c` and a choice, or `r`."""
     if value.kind == NUMBER:
         special = "NaN" if math.isnan(value.number) else "Infinity" if value.number > 0 else "-Infinity"
