@@ -213,12 +213,12 @@ def _model_of(collection: Collection, others: bool, concentration: float) -> tup
     size = patterns.shape[-1]
     # 2. Whitened counts, linear in the shares, whose covariance follows from an estimate of these.
     shares, roots = np.full(size, 1 / size), np.sqrt(collection.reports)[:, None, None]
-    ones = (collection.counts - collection.reports[:, None] * collection.seldom)[..., None] / roots
+    centred = (collection.counts - collection.reports[:, None] * collection.seldom)[..., None] / roots
     expected = (collection.often - collection.seldom) * roots * patterns
     for _ in range(ROUNDS):
         factor = np.linalg.cholesky(covariance_of(collection, patterns, pairs, shares))
         design = np.linalg.solve(factor, expected).reshape(-1, size)
-        values = np.linalg.solve(factor, ones).ravel()
+        values = np.linalg.solve(factor, centred).ravel()
         basis, root = np.linalg.qr(design)
         # The last row keeps the sum of the shares near one.
         rows = np.vstack([root, np.full((1, size), 1e3 * np.abs(design).max())])

@@ -73,11 +73,13 @@ def survey_of(
 ) -> Table:
     """Return the table of a frame under a design; its index names rows. See `load_survey`."""
     # 1. The columns.
-    used = list(map(str, frame.columns)) if used is None else used
+    every = [column.name for column in design.columns]
+    used = [*map(str, frame.columns), *every] if used is None else used
     for name in design.grouping:
         known_column(name, list(frame.columns), "the design's rows: ")
-    every = [one.name for one in design.columns]
-    private = [one for one in design.columns if one.name in used]
+    private = [column for column in design.columns if column.name in used]
+    for column in private:
+        known_column(column.name, list(frame.columns), "")
     public = [name for name in map(str, frame.columns) if name in used and name not in every]
     read = list(dict.fromkeys([*public, *design.grouping]))
     frame = as_taken(frame, read)

@@ -68,8 +68,11 @@ def new_folder(target: Path) -> Iterator[Path]:
 
 
 def write_document(path: Path, document: Mapping[str, Any]) -> None:
-    """Write JSON for people and programs."""
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write JSON for people and programs, with null for numbers that are not finite: JSON has none."""
+    path.write_text(
+        json.dumps(_without_nan(document), indent=1, ensure_ascii=False, allow_nan=False) + "\n",
+        encoding="utf-8",
+    )
 
 
 def save_posteriors(
@@ -86,8 +89,8 @@ def save_posteriors(
         "made": (made or made_now()).to_document(),
         "questions": {name: posterior.to_document() for name, posterior in posteriors.items()},
     }
-    # JSON has no NaN; R-hat is NaN for a parameter without spread.
-    write_document(folder / RESULT, _without_nan(document))
+    # R-hat is NaN for a parameter without spread.
+    write_document(folder / RESULT, document)
     for name, posterior in posteriors.items():
         (folder / f"{name}.nc").write_bytes(posterior.to_netcdf())
 
@@ -95,4 +98,6 @@ def save_posteriors(
 def _without_nan(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _without_nan(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_without_nan(entry) for entry in value]
     return None if isinstance(value, float) and not isfinite(value) else value

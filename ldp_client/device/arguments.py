@@ -44,7 +44,10 @@ def checked_url(text: str) -> tuple[str, str, set[str]]:
             f"the address {text!r} is not a URL of the form https://host", code="device.collector_url"
         )
     if parts.scheme == "http" and host not in LOOPBACK:
-        raise UsageError(f"the address {text!r} must be reached over https", code="device.collector_https")
+        raise UsageError(
+            f"the address {text!r} must be reached over https: http is for this machine only",
+            code="device.collector_https",
+        )
     bracketed = f"[{host}]" if ":" in host else host
     default = DEFAULT_PORTS[parts.scheme]
     shown = bracketed if port in (None, default) else f"{bracketed}:{port}"

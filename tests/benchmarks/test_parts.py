@@ -87,6 +87,8 @@ def test_noise_of_ldp_sgd_is_calibrated_to_opposite_gradients():
     """METHODS 1.5: σ/Δ = 3.7306 at ε = 1, δ = 1e-5; Δ = 2."""
     found = ldp_sgd.gradient_noise_sd(Rational.parse("1"), Rational.parse("1e-5"), 10)
     assert found == pytest.approx(2 * 3.7306, rel=1e-4)
+    with pytest.raises(ValueError, match="too small"):
+        ldp_sgd.gradient_noise_sd(Rational.parse("1e-9"), Rational.parse("1e-30"), 10)
 
 
 GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "methods" / "dca.npz")

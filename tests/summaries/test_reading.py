@@ -226,6 +226,17 @@ def test_summary_is_the_same_for_every_source_of_reports(where, tmp_path):
     assert {cell: parts["ever"].n for cell, parts in cells.items()} == {("north",): 15, ("south",): 15}
 
 
+@pytest.mark.parametrize("form", [list, pd.DataFrame])
+def test_reports_on_other_versions_are_left_out_and_reported(form, capsys):
+    other = Study({**FEW.document, "version": 2})
+    mixed = [*DOCUMENTS, *(report.to_document() for report in made(other, 3))]
+    assert summarize(FEW, form(mixed)).to_json() == FEW_SUMMARY.to_json()
+    said = "3 reports answer other versions of the study (version 2) and were left out"
+    assert said in capsys.readouterr().err
+    with raises(InputError, "reports.none_of_study"):
+        summarize(FEW, form(mixed[-3:]))
+
+
 @pytest.mark.parametrize("nothing", [[], iter(()), EXPORTED.slice(0, 0)])
 def test_summary_of_no_reports_is_rejected(nothing, tmp_path):
     """An iterator that was read before is empty, which looked like a study without answers."""

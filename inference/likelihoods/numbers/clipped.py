@@ -204,7 +204,7 @@ class ClippedDiscrete(ClippedLaw):
         base: Poisson, GeometricProbs or any other NumPyro law on the integers with a lower end; its log_prob
             is all that is used.
         low: lower bound, a number.
-        high: upper bound, a number at most MOST_POINTS integers above `low` (and above the base's lower end).
+        high: upper bound; callers check that at most MOST_POINTS integers lie between the bounds.
 
     Raises:
         ValueError: the law has no lowest integer or is not of one number.

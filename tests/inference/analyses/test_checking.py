@@ -144,6 +144,15 @@ def test_reports_that_no_answers_can_give_are_a_misfit(kinds):
         assert [one.text for one in found] == bad * [said]
 
 
+def test_sound_reports_are_rarely_called_impossible():
+    """At the corners of what is possible, where all people gave the same answer, and few reports came."""
+    random, matrix = np.random.default_rng(7), np.full((3, 3), 0.4 / 3) + 0.6 * np.eye(3)
+    for answer in (0, 1, 2) * 20:
+        column = known_channel("q", ("0", "1", "2"), random.choice(3, 60, p=matrix[answer]), matrix)
+        table = table_of(pd.DataFrame(index=range(60)), [column]).only([], ["q"])
+        assert not list(impossible(table.private["q"], table, np.eye(3)[[answer]], {}))
+
+
 @pytest.mark.parametrize("most", [3, 8])
 def test_columns_with_many_levels_are_grouped_into_bands(most):
     """Numbers get ordered bands; of words the most frequent one keeps a level of its own."""

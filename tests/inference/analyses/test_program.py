@@ -55,6 +55,30 @@ def test_unfittable_formula_is_rejected_in_one_line(formula, family, code):
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("formula", "columns"),
+    [("sex + same", "sex[m], same[v]"), ("dose + ward", "dose"), ("ward * sex_of_ward", "sex_of_ward[m]")],
+)
+def test_collinear_columns_are_rejected_in_small_tables(formula, columns):
+    sex, ward = np.where(np.arange(12) % 2, "m", "f"), np.repeat(["a", "b", "c"], 4)
+    same = {"same": np.where(sex == "m", "v", "u"), "sex_of_ward": np.where(ward == "a", "f", sex)}
+    whole = forced({"sex": sex, "ward": ward, "dose": np.repeat([1.0, 2.0, 3.0], 4), **same})
+    with raises(InputError, "formula.collinear_columns", columns):
+        assemble(whole, f"armed ~ {formula}")
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"),
+    [("mood ~ 0 + (1 | clinic)", "ordered"), ("mood ~ 1", "ordered"), ("ever ~ 0 + (1 | clinic)", None)],
+)
+def test_laws_without_columns_have_quantities(formula, family):
+    """No fit is lost after the sampler has run."""
+    analysis = assemble(table(), formula, family=family)
+    parameters = analysis.parameters(any_draws(analysis, 30))
+    assert parameters
+    assert {np.shape(draws) for draws in parameters.values()} == {(1, 30)}
+
+
 def regions(*seen):
     return pd.Categorical([seen[at % len(seen)] for at in range(30)], categories=["north", "south", "west"])
 

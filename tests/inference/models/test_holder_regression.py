@@ -47,6 +47,17 @@ def statistics_of(study, tables):
     return holder_statistics(mechanism_for(question), summary.questions[question.id])
 
 
+def test_statistics_state_the_noise_of_a_laplace_table():
+    study = study_of({"name": "table_statistics_laplace", "epsilon": "4"})
+    (question,) = study.questions
+    mechanism, found = mechanism_for(question), statistics_of(study, tables_of(50, 60))
+    assert found.law == "laplace"
+    assert found.count_sd == mechanism.count_noise_sd
+    np.testing.assert_array_equal(found.noise, found.noise.T)
+    at = np.asarray(mechanism.coordinates) - 1 + int(mechanism.intercept)
+    np.testing.assert_array_equal(found.noise[at[:, 0], at[:, 1]], mechanism.noise_scale)
+
+
 def test_noisy_count_is_read_as_at_least_one_record():
     found = statistics_of(study_of(COUNTED), tables_of(50))
     rows = rows_of(replace(found, counts=np.array([-100.0, 0.0, 20.0, 1000.0]), count_sd=20.0))
