@@ -21,7 +21,7 @@ from summaries import QuestionSummary
 # Each with its target in seconds; then those of signs.
 TURNS = (("fresh process, empty cache", 15), ("second process", 8))
 TURNS_OF_SIGNS = ((TURNS[0][0], 12), (TURNS[1][0], 5))
-COMMAND = [sys.executable, "-c", "from ldpkit.cli import main; main()", "fit"]
+COMMAND = [sys.executable, "-m", "ldpkit", "fit"]
 
 
 def fresh_processes(size: Size) -> Iterator[Row]:

@@ -294,3 +294,5 @@ def _save(figure: Figure, buffer: io.StringIO | io.BytesIO, **options: object) -
         # The font lacks some scripts: browsers use another font, and a PNG shows boxes.
         warnings.filterwarnings("ignore", "Glyph")
         figure.savefig(buffer, **options)  # type: ignore[arg-type]
+    # Its second file has the layout of its first.
+    figure.set_layout_engine("none")
