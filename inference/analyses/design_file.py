@@ -306,7 +306,7 @@ class _Column:
         return mixture(parts, [weights[name] for name in labels]), f"a mixture of {words}"
 
     def _share(self, path: str, key: str, value: Any, *inside: Channel) -> Share:
-        """Return a known share, or an unknown one that is not in what it is mixed with."""
+        """Return a known share, or an unknown share that no component of its mixture has."""
         return value if isinstance(value, Fraction) else self._unknown(path, key, value, (), *inside)
 
     def _unknown(self, path: str, key: str, value: Any, labels: tuple[str, ...], *inside: Channel) -> Weights:
@@ -331,7 +331,7 @@ class _Column:
 
 
 def _is_named(stated: Mapping[str, Any]) -> bool:
-    """Return True if a component has named designs alone. A stated matrix has labels of its own."""
+    """Return True if a component has named designs alone. A stated matrix has other labels."""
     if "mixture" in stated:
         return all(map(_is_named, stated["mixture"].values()))
     return "design" in stated

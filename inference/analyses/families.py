@@ -1,4 +1,4 @@
-"""Parameters beside linear predictors: of an outcome's family, and shares that a design leaves open."""
+"""Parameters that are no linear predictor's: of an outcome's family, and shares that a design leaves open."""
 
 from __future__ import annotations
 

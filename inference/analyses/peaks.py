@@ -73,7 +73,7 @@ def peak_of(analysis: Assembled, model: Model, with_prior: bool = True) -> Peak 
     with jax.enable_x64(True):
         # 1. Find the peak in the parameters themselves, and polish it by Newton's steps.
         space, data = space_of(model), as_arrays(model.data)
-        # Each step of a function that is not compiled as a whole would be a program of its own.
+        # Each step of a function that is not compiled as a whole would be a separate program.
         start = np.asarray(Program(space.start, runs_once=True)(as_arrays(model.initial, float), data))
         height = partial(_height, model, space, with_prior)
         found = find_mode(Space(height, space.sites, space.start, space.dimension), start, data)

@@ -32,7 +32,7 @@ from schemas import Question
 
 Vector = NDArray[np.float64]
 
-# A public number without a table is taken at so many places of its range, or fewer beside other numbers.
+# A public number without a table is taken at so many places of its range, or fewer with other numbers.
 PLACES, FEWER_PLACES = 25, 7
 # Places for a private number's answers between its bounds.
 ANSWERS = 257
@@ -122,7 +122,7 @@ class Outcome:
 
     @property
     def own(self) -> tuple[str, ...]:
-        """Return the parameters of the law beside the linear predictor's: cutpoints, or an sd."""
+        """Return the parameters of the law that are no linear predictor's: cutpoints, or an sd."""
         if not self.answers:
             return ("sigma",)
         return tuple(named("threshold", one) for one in self.answers[:-1]) if self.ordered else ()

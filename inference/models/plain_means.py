@@ -67,7 +67,7 @@ def two_sums_notes(means: dict[str, PlainMean]) -> tuple[str, ...]:
 
 
 class Clipped(NamedTuple):
-    """The answers as clipped to their bounds, beside a fitted law.
+    """The answers as clipped to their bounds, next to a fitted law.
 
     plain: their mean. beyond: the share of people that the law puts beyond the bounds. low, high: the bounds.
     """
@@ -79,7 +79,7 @@ class Clipped(NamedTuple):
 
     @property
     def decides(self) -> bool:
-        """Return True if the law's own mean rests on answers that nobody can give."""
+        """Return True if the law's own mean rests on answers that no person can give."""
         return self.beyond > BEYOND
 
     def in_words(self) -> str:
