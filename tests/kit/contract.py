@@ -5,11 +5,7 @@ from collections import Counter
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from schemathesis.checks import not_a_server_error
-from schemathesis.specs.openapi.checks import (
-    content_type_conformance,
-    response_schema_conformance,
-    status_code_conformance,
-)
+from schemathesis.specs.openapi import checks
 
 from collector.problems import KINDS, MEDIA_TYPE
 from ldp_client.oblivious.encapsulation import REQUEST_TYPE
@@ -28,9 +24,9 @@ def problem_type_conformance(_context, response, _case):
 CHECKS = [
     problem_type_conformance,
     not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
 ]
 SEED = 20260615
 

@@ -8,10 +8,8 @@ from jsonschema import Draft202012Validator
 
 from collector import problems
 from collector.api.health import OPERATIONS
-from collector.issuer.app import OPERATIONS as ISSUER_OPERATIONS
-from collector.issuer.app import create_issuer_app
-from collector.nodes.app import OPERATIONS as NODE_OPERATIONS
-from collector.nodes.app import create_node_app
+from collector.issuer import app as issuer
+from collector.nodes import app as nodes
 from collector.nodes.keys import NodeKeys
 from collector.oblivious import GatewayKeys
 from ldp_client.device.requests import FINAL
@@ -20,7 +18,7 @@ from tests.kit.collectors import REPOSITORY, TOKEN, build_report, ensure_databas
 
 @pytest.mark.parametrize(
     ("kind", "operations"),
-    [("collector", OPERATIONS), ("node", NODE_OPERATIONS), ("issuer", ISSUER_OPERATIONS)],
+    [("collector", OPERATIONS), ("node", nodes.OPERATIONS), ("issuer", issuer.OPERATIONS)],
 )
 def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(habits, tmp_path, kind, operations):
     app, routes = habits.app, set()
@@ -28,8 +26,8 @@ def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(habits, tmp_pa
     if kind != "collector":
         ensure_database(settings["database"])
         NodeKeys.generate().save(tmp_path / "node.key")
-        node = partial(create_node_app, key_file=tmp_path / "node.key")
-        app = (node if kind == "node" else create_issuer_app)(settings)
+        node = partial(nodes.create_node_app, key_file=tmp_path / "node.key")
+        app = (node if kind == "node" else issuer.create_issuer_app)(settings)
     for rule in app.url_map.iter_rules():
         if not rule.endpoint.startswith(("page.", "participant.")):
             path = re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", rule.rule)
@@ -42,7 +40,7 @@ def test_openapi_describes_exactly_the_routes_and_who_needs_a_key(habits, tmp_pa
         path = operation.path.format(study_id="habits", report_id="0" * 32, name="ann")
         response = app.test_client().open(path, method=operation.method.upper())
         assert (response.status_code == 401) == operation.needs_key, operation.name
-    open_to_all = {operation.name for operation in ISSUER_OPERATIONS if not operation.needs_key}
+    open_to_all = {operation.name for operation in issuer.OPERATIONS if not operation.needs_key}
     assert open_to_all == {"giveToken", "listPublicKeys", "isAlive", "isReady", "readApi"}
     for schema in document["components"]["schemas"].values():
         Draft202012Validator.check_schema(schema)

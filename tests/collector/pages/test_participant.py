@@ -19,7 +19,6 @@ from tests.kit.collectors import QUESTIONS, build_study
 from tests.kit.errors import raises
 from tests.ldp_client.issuers import channel_of
 from tests.statistics import seeded
-from tests.studies import MEMOIZED, YES_NO
 
 
 @pytest.mark.parametrize("fields", [{}, {"questions": [studies.TABLE], **studies.HOLDER, "id": "habits"}])
@@ -91,22 +90,22 @@ TOGETHER, ONCE = "This holds for all reports to these questions together", "leav
     [
         # Each round draws another question, until all are answered.
         (
-            studies.document(MEMOIZED, {**MEMOIZED, "id": "other"}, sample_one_question=True),
+            studies.document(studies.MEMOIZED, {**studies.MEMOIZED, "id": "other"}, sample_one_question=True),
             [odds(4.0), "In each round this browser draws one"],
             [odds(2.0), ONCE],
         ),
         # An earlier or later version may ask others, which cost more.
         (
-            studies.document(MEMOIZED),
+            studies.document(studies.MEMOIZED),
             [f"{odds(2.0)} {TOGETHER}", "that this study asked before, or asks later, add to it."],
             [ONCE],
         ),
         (
-            studies.document(MEMOIZED, YES_NO),
+            studies.document(studies.MEMOIZED, studies.YES_NO),
             ["To 1 of these questions a noisy answer is drawn once and kept"],
             [ONCE, "answer only once"],
         ),
-        (studies.document(YES_NO), [ONCE], [TOGETHER]),
+        (studies.document(studies.YES_NO), [ONCE], [TOGETHER]),
     ],
     ids=["draws one of two memoized", "memoized", "mixed", "plain"],
 )

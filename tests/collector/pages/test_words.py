@@ -23,13 +23,11 @@ from tests import studies
 from tests.kit.collectors import REPOSITORY
 
 PLACE = re.compile(r"\{[^{}]*\}")
+TEMPLATES = ("participant", "questions", "layout", "missing")
 SCRIPTS = ("participant", "entries", "parts", "words", "told", "leaves")
 # Where sentences of the page are: files, and how Babel reads them.
 SOURCES = (
-    ("collector/pages/templates/participant.html", "jinja2.ext:babel_extract"),
-    ("collector/pages/templates/questions.html", "jinja2.ext:babel_extract"),
-    ("collector/pages/templates/layout.html", "jinja2.ext:babel_extract"),
-    ("collector/pages/templates/missing.html", "jinja2.ext:babel_extract"),
+    *((f"collector/pages/templates/{name}.html", "jinja2.ext:babel_extract") for name in TEMPLATES),
     ("collector/pages/illustration.py", "python"),
     *((f"collector/pages/assets/{name}.js", "javascript") for name in SCRIPTS),
 )
@@ -205,7 +203,7 @@ def test_page_names_the_owner_before_the_questions(empty):
 ATTRIBUTES = re.compile(r'(?:aria-label|title|placeholder|alt|value)="([^"]*)"')
 
 
-@pytest.mark.parametrize("name", ["participant", "questions", "layout", "missing"])
+@pytest.mark.parametrize("name", TEMPLATES)
 def test_templates_contain_no_literal_text(name, pytestconfig):
     template = (pytestconfig.rootpath / f"collector/pages/templates/{name}.html").read_text("utf-8")
     plain = re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", template, flags=re.S)

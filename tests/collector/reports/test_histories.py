@@ -4,15 +4,8 @@ from datetime import timedelta
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
+from hypothesis import HealthCheck, Phase, settings, stateful
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    invariant,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
 
 from collector.problems import KINDS
 from collector.reports import paging
@@ -32,7 +25,7 @@ CHANGES = {1: {}, 2: {"sample_one_question": True}, 3: {"public": PUBLIC}}
 VERSIONS = {n: build_study(n, closes=CLOSES.isoformat(), **changes) for n, changes in CHANGES.items()}
 
 
-class Histories(RuleBasedStateMachine):
+class Histories(stateful.RuleBasedStateMachine):
     """held: {id: report} as it should be exported. days: of their arrival. gone: withdrawn ids.
 
     needs: whether reports need tickets. unused, used: those that are valid.
@@ -97,7 +90,7 @@ class Histories(RuleBasedStateMachine):
         self.sent.append(report)
         return report
 
-    @rule(version=st.integers(1, 3), change=st.booleans())
+    @stateful.rule(version=st.integers(1, 3), change=st.booleans())
     def publish(self, version, change):
         is_later = version > self.published[-1]
         changes = {"title": "Another"} if change and not is_later else {}
@@ -110,12 +103,12 @@ class Histories(RuleBasedStateMachine):
             self.published.append(version)
         assert self.harness.publish(study).status_code == expected
 
-    @rule(pick=PICK, kind=KIND, is_new=st.booleans(), change=st.booleans())
+    @stateful.rule(pick=PICK, kind=KIND, is_new=st.booleans(), change=st.booleans())
     def upload(self, pick, kind, is_new, change):
         report = self.report(pick, is_new)
         self.put(conflicting(report) if change and "ever" in report.payloads else report, self.ticket(kind))
 
-    @rule(picks=st.lists(PICK, max_size=8))
+    @stateful.rule(picks=st.lists(PICK, max_size=8))
     def upload_batch(self, picks):
         batch = [self.report(pick, is_new=pick % 3 == 0) for pick in picks]
         statuses = []
@@ -128,7 +121,7 @@ class Histories(RuleBasedStateMachine):
         status_of = {kind.type: kind.status for kind in KINDS}
         assert [(entry["id"], status_of[entry["type"]]) for entry in result["failed"]] == refused
 
-    @rule(pick=PICK, kind=KIND, commits=st.booleans())
+    @stateful.rule(pick=PICK, kind=KIND, commits=st.booleans())
     def upload_into_a_failure(self, pick, kind, commits):
         """Without the commit nothing is there, and no ticket used; else only the acknowledgement was lost."""
         report, ticket = self.report(pick), self.ticket(kind)
@@ -146,7 +139,7 @@ class Histories(RuleBasedStateMachine):
             self.remember(report, ticket)
         self.put(report, ticket)
 
-    @rule(pick=PICK, is_early=st.booleans(), by_device=st.booleans())
+    @stateful.rule(pick=PICK, is_early=st.booleans(), by_device=st.booleans())
     def withdraw(self, pick, is_early, by_device):
         """A device does so also before its report arrives, so that it is refused when it comes."""
         report = self.report(pick, is_early)
@@ -156,36 +149,36 @@ class Histories(RuleBasedStateMachine):
         if self.held.pop(report.id, None) or by_device:
             self.gone.add(report.id)
 
-    @precondition(lambda self: len(self.sent) > 4)
-    @rule(count=st.integers(1, 3))
+    @stateful.precondition(lambda self: len(self.sent) > 4)
+    @stateful.rule(count=st.integers(1, 3))
     def invite(self, count):
         self.unused += self.harness.tickets(count)
         self.needs = True
 
-    @precondition(lambda self: self.needs)
-    @rule(change=st.sampled_from([revoke, disable]))
+    @stateful.precondition(lambda self: self.needs)
+    @stateful.rule(change=st.sampled_from([revoke, disable]))
     def forget_tickets(self, change):
         self.harness.write(change, "habits", "ann")
         self.needs, self.unused, self.used = change is revoke, [], []
 
-    @rule()
+    @stateful.rule()
     def restart(self):
         self.teardown()
         self.start()
 
-    @rule(days=st.integers(-3, 9))
+    @stateful.rule(days=st.integers(-3, 9))
     def jump(self, days):
         self.day += timedelta(days)
         self.harness.day = self.day
 
-    @precondition(lambda self: self.closed or len(self.sent) > 10)
-    @rule()
+    @stateful.precondition(lambda self: self.closed or len(self.sent) > 10)
+    @stateful.rule()
     def close_or_reopen(self):
         assert (self.harness.reopen() if self.closed else self.harness.close().status_code) == 200
         self.closed = not self.closed
 
-    @precondition(lambda self: self.held)
-    @rule(pick=PICK)
+    @stateful.precondition(lambda self: self.held)
+    @stateful.rule(pick=PICK)
     def export_the_rest_with_days(self, pick):
         ids = sorted(self.held)
         place = pick % len(ids)
@@ -193,7 +186,7 @@ class Histories(RuleBasedStateMachine):
         found = [(report.id, report.day) for report in map(DatedReport.from_line, lines)]
         assert found == [(report_id, self.days[report_id].isoformat()) for report_id in ids[place + 1 :]]
 
-    @rule(pick=PICK)
+    @stateful.rule(pick=PICK)
     def expire(self, pick):
         """Deletes reports except their ids, so that no copy is accepted."""
         before = self.day - timedelta(pick % 10)
@@ -203,12 +196,12 @@ class Histories(RuleBasedStateMachine):
             del self.held[report_id]
             self.gone.add(report_id)
 
-    @invariant()
+    @stateful.invariant()
     def the_export_is_the_model(self):
         exported = self.harness.exported()
         assert exported == [self.held[report_id] for report_id in sorted(self.held)]
 
-    @invariant()
+    @stateful.invariant()
     def the_summary_is_that_of_the_model(self):
         for version in self.published:
             reports = [report for report in self.held.values() if report.version == version]
@@ -227,7 +220,7 @@ def test_random_histories_match_the_model(kind, request, tmp_path, monkeypatch):
             return request.getfixturevalue("postgresql").new_database()
         return f"sqlite:///{tmp_path / f'{next(numbers)}.sqlite3'}"
 
-    run_state_machine_as_test(
+    stateful.run_state_machine_as_test(
         lambda: Histories(new_database()),
         settings=settings(
             max_examples={"sqlite": 4, "postgresql": 5}[kind],
