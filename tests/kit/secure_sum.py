@@ -4,7 +4,7 @@ from base64 import b64decode
 from dataclasses import dataclass
 from hashlib import sha256
 from threading import Thread
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import pytest
 from werkzeug.serving import make_server
@@ -12,14 +12,12 @@ from werkzeug.serving import make_server
 from collector.nodes.app import create_node_app
 from collector.nodes.drawing import Drawing, Statement, split_ids
 from collector.nodes.keys import NodeKeys
-from collector.nodes.transcript import Transcript
 from ldp_client import mechanisms_of
 from ldp_client.core.tokens import header_of
 from ldp_client.device import outbox
 from ldp_client.secure_sum import SHARES, sealed_shares, share_path, shares_nonce
 from ldpkit.cli.node import collect, nodes_of
 from schemas import Study
-from summaries import Summary
 from tests import studies
 from tests.kit.answers import delete_study
 from tests.kit.collectors import ensure_database
@@ -242,14 +240,7 @@ def hurried(monkeypatch):
     monkeypatch.setattr(outbox, "in_next_window", lambda _hours: 0)
 
 
-class Closed(NamedTuple):
-    """total: the sum as a summary. transcript: what the nodes signed."""
-
-    total: Summary
-    transcript: Transcript
-
-
 def close_study(study, tokens=NODES * (TOKEN,)):
-    """Close a study at its nodes, and check what they signed."""
+    """Close a study at its nodes; the total as a summary, and the transcript of what they signed."""
     transcript = collect(study, nodes_of(study, tokens))
-    return Closed(transcript.total(study), transcript)
+    return SimpleNamespace(total=transcript.total(study), transcript=transcript)
