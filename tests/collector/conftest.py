@@ -57,8 +57,7 @@ def database_url(request, tmp_path):
     """An empty database of each kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'either.sqlite3'}"
-    server = request.getfixturevalue("postgresql")
-    return server.new_database()
+    return request.getfixturevalue("postgresql").new_database()
 
 
 @pytest.fixture

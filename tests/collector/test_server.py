@@ -127,10 +127,7 @@ def test_counts_of_several_processes_are_added_up(start_server, tmp_path):
 @pytest.mark.slow
 def test_port_used_on_ipv4_is_not_shared_by_a_dual_stack_server():
     """Otherwise each device would reach one server or the other, depending on how it resolves the name."""
-    with (
-        socket.create_server(("127.0.0.1", 0)) as other,
-        raises(InputError, "server.port_not_free", "::"),
-    ):
+    with socket.create_server(("127.0.0.1", 0)) as other, raises(InputError, "server.port_not_free", "::"):
         listen("::", other.getsockname()[1])
 
 

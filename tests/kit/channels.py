@@ -6,13 +6,7 @@ from inference.analyses.channel import Channel, Weights
 from inference.analyses.table import Private
 
 
-def known_channel(
-    name,
-    answers,
-    reports,
-    matrix,
-    ordered=False,
-):
+def known_channel(name, answers, reports, matrix, ordered=False):
     """Return a private column under one matrix P(report | answer), (answers, reports)."""
     channel = Channel.of(np.asarray(matrix, np.float64))
     return Private(name, tuple(answers), np.asarray(reports, np.int64), channel, ordered)

@@ -242,13 +242,7 @@ class WatchedQueue(SimpleQueue[Any]):
 class Server:
     """`ldpkit serve` in a process group of its own, on a free port of loopback; its block ends it."""
 
-    def __init__(
-        self,
-        folder,
-        *options,
-        environment=None,
-        command=("serve",),
-    ):
+    def __init__(self, folder, *options, environment=None, command=("serve",)):
         self.database = folder / "collector.sqlite3"
         self.log = folder / "server.log"
         ready = folder / "ready"
@@ -302,8 +296,7 @@ class Server:
         """So many new tickets, without which the study takes no more reports."""
         asked = {"count": count, "public": [{"field": name, "value": public[name]} for name in public]}
         _, text = self.exchange("POST", f"/v1/studies/{study_id}/tickets", asked)
-        words = json.loads(text)["tickets"]
-        return words
+        return json.loads(text)["tickets"]
 
     def put(self, report, headers=None):
         path = f"/v1/studies/{report.study}/reports/{report.id}"

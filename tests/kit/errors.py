@@ -9,12 +9,7 @@ Code = str | tuple[str, ...]
 
 
 @contextmanager
-def raises(
-    kind,
-    code,
-    *facts,
-    field=None,
-):
+def raises(kind, code, *facts, field=None):
     """Fail unless the block raises an error of this class and code.
 
     Args:

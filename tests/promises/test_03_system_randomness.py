@@ -218,8 +218,7 @@ def secrets_of_a_copy(folder):
         finally:
             os._exit(0)
     os.waitpid(process, 0)
-    secrets = json.loads(file.read_text())
-    return secrets
+    return json.loads(file.read_text())
 
 
 @pytest.mark.slow

@@ -38,8 +38,7 @@ def thaw(folder):
     """Put the older library's ledger into a folder, without its lock; the reports' paths and bodies."""
     with closing(sqlite3.connect(folder / "ledger.sqlite3")) as connection:
         connection.executescript((FROZEN / "ledger.sql").read_text(encoding="utf-8"))
-    reports = json.loads((FROZEN / "requests.json").read_text(encoding="utf-8"))
-    return reports
+    return json.loads((FROZEN / "requests.json").read_text(encoding="utf-8"))
 
 
 def answer_all(folder):

@@ -111,13 +111,7 @@ WRONG = (
     [1],
     {"studies": [[]], "keys": ["ann"], "entries": [7], "attention": [], "key": CLEAR, "version": CLEAR},
     {**STATUS, "studies": [STATUS, {"id": "other"}], "reports": 10**400, "key": ["a"], "version": "1"},
-    {
-        **STATUS,
-        "by_day": [{"day": 3}],
-        "keys": [{"name": CLEAR}],
-        "entries": [{"at": None}],
-        "tickets": [],
-    },
+    {**STATUS, "by_day": [{"day": 3}], "keys": [{"name": CLEAR}], "entries": [{"at": None}], "tickets": []},
 )
 
 

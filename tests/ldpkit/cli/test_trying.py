@@ -22,12 +22,6 @@ from schemas.study import load_study
 from tests.kit.commands import exit_code, run
 
 
-def written(tmp_path, *words):
-    out = tmp_path / "study.json"
-    assert exit_code(["new", "--title", "Étude, du café!", *words, "--out", str(out)]) == 0
-    return load_study(str(out))
-
-
 @pytest.mark.parametrize(
     ("words", "ask", "mechanism", "margin"),
     [
@@ -39,7 +33,9 @@ def written(tmp_path, *words):
     ],
 )
 def test_options_give_a_study_and_its_margin_of_error(words, ask, mechanism, margin, tmp_path, capsys):
-    study = written(tmp_path, *words)
+    out = tmp_path / "study.json"
+    assert exit_code(["new", "--title", "Étude, du café!", *words, "--out", str(out)]) == 0
+    study = load_study(str(out))
     (question,) = study.questions
     assert (study.id, question.ask, question.text) == ("etude-du-cafe", ask, "Étude, du café!")
     assert question.mechanism.name == mechanism
