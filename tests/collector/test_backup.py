@@ -4,6 +4,7 @@ import os
 import shutil
 import sqlite3
 from contextlib import closing
+from unittest.mock import Mock
 
 import pytest
 
@@ -183,12 +184,8 @@ def test_backup_moves_a_collector_between_sqlite_and_postgresql(
     assert {habits.put(report).status_code for report in reports} == {201}
     habits.withdraw(reports[0].id)
     backup.back_up(habits.collector.database, tmp_path / "first")
-
-    def fail(_connection):
-        raise OSError("defect")
-
     with monkeypatch.context() as patched:
-        patched.setattr(backup, "_make_partitions", fail)
+        patched.setattr(backup, "_make_partitions", Mock(side_effect=OSError("defect")))
         with raises(InputError, "restore.not_writable"):
             backup.restore(database, tmp_path / "first")
     backup.restore(database, tmp_path / "first")

@@ -45,9 +45,8 @@ def test_an_outage_is_logged_at_once_and_then_counted(caplog):
     assert said == ["the database is away", "a request failed\nbuiltins.OSError"]
     clock[0] = limiter.QUIET_SECONDS
     seldom.log(30, "the database is away")
-    assert (
-        caplog.records[-1].getMessage() == "the database is away (and 4999 times since this was last logged)"
-    )
+    last = caplog.records[-1].getMessage()
+    assert last == "the database is away (and 4999 times since this was last logged)"
 
 
 def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):

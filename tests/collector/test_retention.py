@@ -89,10 +89,7 @@ def test_failing_study_does_not_stop_retention_of_others(kept, caplog):
     kept.sql("UPDATE sums SET sums = :one WHERE study = 2", one=bytes(8))
     pass_days(kept, 8)
     assert reports_by_study(kept) == {"closing": 3, "habits": 0, "rolling": 0}
-    assert (
-        "retention of closing failed, and is tried again: a running summary is damaged (8 bytes"
-        in caplog.text
-    )
+    assert "retention of closing failed, and is tried again: a running summary is damaged" in caplog.text
     kept.sql("UPDATE sums SET sums = :one WHERE study = 2", one=right)
     Days(kept.collector).look()
     assert reports_by_study(kept)["closing"] == 0

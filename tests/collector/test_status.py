@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from datetime import timedelta
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -130,12 +131,8 @@ def test_killed_worker_loses_no_counts(tmp_path, monkeypatch):
     text = Metrics().render().decode()
     assert "ldpkit_reports_accepted_total 7.0" in text
     assert "ldpkit_queue_reports 500" not in text
-
-    def kill(_number, _signal):
-        # Another user's process has the number now.
-        raise PermissionError
-
-    monkeypatch.setattr(os, "kill", kill)
+    # Another user's process has the number now.
+    monkeypatch.setattr(os, "kill", Mock(side_effect=PermissionError))
     assert Metrics().totals().accepted == 7
 
 
@@ -169,13 +166,9 @@ def test_rules_and_dashboard_name_metrics_and_labels_that_exist(habits, study):
 
 def test_read_key_gets_database_down_metric_without_database(habits, monkeypatch):
     """Prometheus sends a read key, which cannot be checked without the database."""
-
-    def away(*_arguments, **_options):
-        raise AwayError
-
     url, given = "/metrics", {"Authorization": "Bearer a read key"}
     assert habits.client.get(url, headers=given).status_code == 401
-    monkeypatch.setattr(habits.collector.database, "read", away)
+    monkeypatch.setattr(habits.collector.database, "read", Mock(side_effect=AwayError))
     answer = habits.client.get(url, headers=given)
     assert answer.status_code == 200
     lines = [line for line in answer.text.splitlines() if not line.startswith("#")]

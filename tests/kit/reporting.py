@@ -33,11 +33,9 @@ def summary_of(study, parts):
     return Summary(study.id, study.version, study.digest, {**Summary.empty(study).questions, **parts})
 
 
-# A decoding without columns: it takes reports of any study, also wrong ones.
-UNDECODED = SimpleNamespace(columns={}, meet=lambda _report: None, cells=lambda _report: {})
-
-
 def write_columns(reports, path):
     """Write reports as CSV or Parquet."""
     lines = (json.dumps({"day": "2026-06-15", "report": report.to_document()}) for report in reports)
-    return write_table(map(DatedReport.from_line, lines), path, UNDECODED)
+    # Without columns: it takes reports of any study, also wrong ones.
+    decoding = SimpleNamespace(columns={}, meet=lambda _report: None, cells=lambda _report: {})
+    return write_table(map(DatedReport.from_line, lines), path, decoding)

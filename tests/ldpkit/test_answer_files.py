@@ -35,12 +35,11 @@ def write(tmp_path, name, text):
 
 def test_a_row_has_a_persons_answers(tmp_path):
     csv = write(tmp_path, "a.csv", f"{HEADER}\n1.5,worker,YES,30,3,4,20,2,0\n")
-    record = {"age": 30.0, "years": 3.0, "rate": 4.0}
     expected = {
         "hours": 1.5,
         "occupation": "worker",
         "ever": True,
-        "rating": record,
+        "rating": {"age": 30.0, "years": 3.0, "rate": 4.0},
         "risk": {"age": 20.0, "years": 2.0, "affair": False},
     }
     assert list(read_answers(STUDY, read_frame(csv), "answers")) == [(1, expected)]

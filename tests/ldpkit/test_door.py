@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from unittest.mock import Mock
 
 import pytest
 
@@ -41,10 +42,7 @@ def test_wrong_name_and_missing_package_give_clear_errors(monkeypatch):
     monkeypatch.delitem(vars(ldpkit), "plan", raising=False)
     with pytest.raises(ModuleNotFoundError):
         _ = ldpkit.plan
-
-    def absent(_name):
-        raise ModuleNotFoundError("No module named 'jax'", name="jax")
-
+    absent = Mock(side_effect=ModuleNotFoundError("No module named 'jax'", name="jax"))
     monkeypatch.setattr(ldpkit, "import_module", absent)
     with raises(MissingExtraError, "extra.missing", "jax", "'ldpkit[inference]'"):
         _ = ldpkit.plan

@@ -127,11 +127,8 @@ def test_failed_dataset_export_leaves_nothing(many, place, monkeypatch, reports)
         if reports < 120:
             raise KeyboardInterrupt
 
-    def full(*_, **_options):
-        raise KeyboardInterrupt
-
     with monkeypatch.context() as patch:
-        patch.setattr(dataset.json, "dumps", full)
+        patch.setattr(dataset.json, "dumps", Mock(side_effect=KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
             many.write(place / "out", failing())
     assert contents(place) == {}

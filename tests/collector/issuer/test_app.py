@@ -8,6 +8,7 @@ import os
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateNumbers
@@ -142,12 +143,8 @@ class TestSigning:
 
     def test_signing_fault_is_500_and_the_request_can_be_retried(self, office, monkeypatch):
         asking = office.asking()
-
-        def faulty(*_):
-            raise signing.FaultError
-
         with monkeypatch.context() as context:
-            context.setattr(issuer_app, "sign", faulty)
+            context.setattr(issuer_app, "sign", Mock(side_effect=signing.FaultError))
             assert office.ask(asking.body, office.codes[0]).status_code == 500
         assert asking.token(office.ask(asking.body, office.codes[0]).data, os.urandom)
 

@@ -23,18 +23,16 @@ class Process:
     """A node in a separate process."""
 
     def __init__(self, folder, host, port):
-        self.host, self.port = host, str(port)
+        self.folder, self.host, self.port = folder, host, str(port)
         folder.mkdir()
-        self.folder = folder
         self.keys = NodeKeys.generate()
         self.keys.save(folder / "node.key")
         self.start()
 
     def start(self):
         """Take shares, where devices look for it."""
-        options = ("--port", self.port)
         ensure_database(f"sqlite:///{self.folder / 'collector.sqlite3'}")
-        self.server = Server(self.folder, *options, command=("serve", "--as", "node"))
+        self.server = Server(self.folder, "--port", self.port, command=("serve", "--as", "node"))
 
     def kill(self):
         """kill -9, and start again."""

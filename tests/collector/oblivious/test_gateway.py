@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from unittest.mock import Mock
 
 import pytest
 
@@ -32,10 +33,7 @@ def test_sizes_depend_on_the_method_alone(gateway, study, monkeypatch):
     ]
     gateway.harness.close()
     statuses.append(gateway.put(other).status)
-
-    def away(*_):
-        raise OtherReleaseError("in a test")
-
+    away = Mock(side_effect=OtherReleaseError("in a test"))
     monkeypatch.setattr(gateway.harness.collector.writer, "upload", away)
     gateway.harness.reopen()
     statuses.append(gateway.put(other).status)
@@ -197,8 +195,5 @@ def test_log_contains_no_request_data(gateway, study, caplog):
 
 
 def test_collector_error_is_reported_only_inside(gateway, study):
-    def broken(_environ, _start):
-        raise RuntimeError("in a test")
-
-    gateway.harness.app.extensions["ldpkit-gateway"]._target = broken
+    gateway.harness.app.extensions["ldpkit-gateway"]._target = Mock(side_effect=RuntimeError("in a test"))
     assert problem(gateway.put(build_report(study))) == (500, "internal")

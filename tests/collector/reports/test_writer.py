@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import event
@@ -84,9 +85,7 @@ def test_an_error_reaches_only_the_uploads_of_its_commit():
             raise error
         return [1 for _ in uploads]
 
-    def observe(_seconds, _waiting):
-        raise OSError("no room for counts")
-
+    observe = Mock(side_effect=OSError("no room for counts"))
     writer = Writer(store, lambda action: action(None), 10, observe, 20.0)
     with pytest.raises(OperationalError):
         writer.upload(upload(1))
