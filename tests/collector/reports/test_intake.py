@@ -1,7 +1,9 @@
 """Single uploads, batches and withdrawals: what is stored, what is refused, and whose fault it is."""
 
+import contextlib
 import os
 from datetime import timedelta
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy.exc import DataError
@@ -12,6 +14,7 @@ from collector.problems import INTERNAL, STUDY_CLOSED, ProblemError
 from collector.reports import intake
 from collector.reports.intake import Receipt
 from collector.reports.writer import Change, Upload
+from collector.store import PackedReport
 from ldp_client.documents.report import report_id_of
 from tests.kit.answers import PROBLEM, problem, refusal
 from tests.kit.collectors import AGE, REGION, TODAY, build_report, build_study, conflicting, device_report
@@ -182,6 +185,25 @@ def test_exception_of_one_report_reaches_only_its_sender(habits, monkeypatch, ca
     assert habits.exported() == [good[0]]
     assert "planted" in caplog.text
     assert not [word for word in (bad.id, str(secret)[2:-1]) if word in caplog.text]
+
+
+def test_uploads_stored_separately_lock_rows_in_id_order():
+    """Two processes store the same uploads one by one after storing them together failed."""
+    packed = [PackedReport(bytes([place]) * 16, 1, b"") for place in (9, 3, 5)]
+    order = []
+
+    class Planted(intake.Intake):
+        def _store_study(self, _session, _study_id, some, **_options):
+            if len(some) > 1:
+                raise ValueError("not together")
+            order.extend(one.id for upload in some for one in upload.reports)
+            return [upload.reports[0].id for upload in some]
+
+    session = SimpleNamespace(begin_nested=contextlib.nullcontext)
+    uploads = [Upload(EARLIER.id, [one]) for one in packed]
+    stored = Planted(None, None, None, None, b"")._store_apart(session, EARLIER.id, uploads)
+    assert stored == [one.id for one in packed]
+    assert order == sorted(order)
 
 
 @pytest.mark.attack(14)
