@@ -156,6 +156,8 @@ def test_planned_model_matches_fitted_model(kind):
     truth = {"Intercept": 5.0, "sigma": 2.0} if question.ask == "number" else {}
     planned = list(plan_formula(study, text, None, [100], truth).parameters)
     assert planned == list(analysis.parameters(any_draws(analysis)))
+    # A refusal has no place in the order.
+    assert ("threshold[never]" in planned) == (kind in ("scale", "scale in blocks"))
     if kind == "scale":
         assert planned == ["region[south]", "k", "threshold[never]", "threshold[seldom]"]
 

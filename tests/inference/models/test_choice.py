@@ -6,8 +6,6 @@ import pytest
 from scipy.special import logsumexp
 
 from inference import fit
-from inference.analyses.families import choice_outcome
-from inference.analyses.private_columns import private_of
 from inference.models import model_for
 from inference.models.shares import noiseless_answers, prior_weight
 from inference.results.convergence import mixing
@@ -67,21 +65,6 @@ def test_reports_modelled_one_by_one_are_checked_for_misfit():
     assert fit(study, same, seed=2)["occupation"].predictive.misfit
 
 
-def scale(*arguments, **options):
-    return ask.choice(*arguments, ordered=True, **options)
-
-
-LEVELS = ["never", "seldom", "often", "always"]
-
-
-@pytest.mark.parametrize(("refusal", "family"), [(False, "ordered"), (True, "softmax")])
-def test_a_formula_takes_a_scale_as_an_ordered_outcome(refusal, family):
-    asked = scale("smokes", LEVELS, epsilon=2, refusal=refusal)
-    (question,) = ask.study("habits", "Habits", [asked]).questions
-    private = private_of(question, [b"\x01"], are_sets=True)
-    assert choice_outcome(private.answers, private.ordered, None).name == family
-
-
 @pytest.mark.parametrize(
     ("changed", "code"),
     [({"choices": {"count": 5}}, "study.ordered_needs_labels"), ({"ordered": "yes"}, "study.invalid")],
@@ -94,10 +77,10 @@ def test_ordered_is_rejected_for_questions_without_order(changed, code):
 HALVING = 0.5 ** np.arange(10) / np.sum(0.5 ** np.arange(10))
 
 
-def fitted_ten(build, **own):
+def fitted_ten(**own):
     """Ten levels at ε = 1, of reports as many as are expected of 500 people."""
     labels = [f"level {i}" for i in range(1, 11)]
-    asked = build("tired", labels, epsilon=1, mechanism="randomized_response", **own)
+    asked = ask.choice("tired", labels, epsilon=1, mechanism="randomized_response", **own)
     study = ask.study("tired", "Tired", [asked])
     channel = (np.ones((10, 10)) + (np.e - 1) * np.eye(10)) / (np.e + 9)
     counts = np.rint(500 * HALVING @ channel).astype(np.int64)
@@ -109,19 +92,19 @@ def fitted_ten(build, **own):
 @pytest.mark.slow
 def test_prior_of_a_fine_scale_does_not_pull_to_the_middle():
     """Cut a scale into many levels, so that its prior places people in the middle."""
-    low, high = fitted_ten(scale)["mean_place"].interval(0.9)
+    low, high = fitted_ten(ordered=True)["mean_place"].interval(0.9)
     assert low < HALVING @ np.arange(1, 11) < high
 
 
 @pytest.mark.attack(18)
 @pytest.mark.slow
-@pytest.mark.parametrize("build", [scale, ask.choice])
-def test_prior_that_moved_shares_is_reported(build):
+@pytest.mark.parametrize("ordered", [True, False])
+def test_prior_that_moved_shares_is_reported(ordered):
     """Give each of ten levels a prior answer of its own, which moves the first share to a third."""
     prior = {"p": {"distribution": "dirichlet", "concentration": "1"}}
-    found = reasons(fitted_ten(build, prior=prior), INFORMATIVENESS)
+    found = reasons(fitted_ten(ordered=ordered, prior=prior), INFORMATIVENESS)
     assert "the prior has moved p[level 1]" in found[-1]
-    assert ("at_most[level 1]" in found[-1]) is (build is scale)
+    assert ("at_most[level 1]" in found[-1]) is ordered
 
 
 def question_of(choices, concentration, mechanism="randomized_response", epsilon="2"):
