@@ -1,8 +1,7 @@
 """Clipped laws of one number, alone, under both noises and summed, against integrals over SciPy's cdf."""
 
-from collections.abc import Callable
+from collections import namedtuple
 from itertools import product
-from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,14 +20,8 @@ NOISES = {"laplace": LaplaceNoise, "gaussian": GaussianNoise}
 SCIPY = {"laplace": stats.laplace, "gaussian": stats.norm}
 
 
-class Law(NamedTuple):
-    """A law of both libraries at some parameters, its bounds, and the accuracy of its likelihood."""
-
-    numpyro: Callable[..., dist.Distribution]
-    scipy: Callable[..., Any]
-    at: tuple[float, ...]
-    bounds: tuple[float, float] = (0.0, 1.0)
-    accuracy: float = 1e-8
+# A law of both libraries at some parameters, its bounds, and the accuracy of its likelihood.
+Law = namedtuple("Law", "numpyro scipy at bounds accuracy", defaults=((0.0, 1.0), 1e-8))
 
 
 def _exponential(rate):

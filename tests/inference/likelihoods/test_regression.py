@@ -1,6 +1,6 @@
 """Noisy sums of second moments against dense covariances; sigmoids against integrals."""
 
-from typing import NamedTuple
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -21,17 +21,6 @@ AT = [np.array([0.3, -0.2, 0.1, -1.0, 0.1, 0.4]), np.array([0.2, -0.4, 0.2, -0.6
 SHAPES = ["isotropic", "entries alike, no y'y", "entries alike"]
 
 
-class Case(NamedTuple):
-    """Noise sds (p, p), sums (j, p, p) of counts (j,); count_sd, average and whether there is a constant."""
-
-    noise: np.ndarray
-    sums: np.ndarray
-    counts: np.ndarray
-    count_sd: float
-    average: int
-    constant: bool
-
-
 def features_at(at):
     """Mean and covariance, which depends on all parameters."""
     root = jnp.array([[0.5, 0.0], [0.1, 0.4]]) * jnp.exp(0.1 * at[5]) + 0.1 * at[4]
@@ -45,22 +34,16 @@ def moments_at(at, constant=True, average=1):
     )
 
 
-def noise_of(kind, constant):
-    p = D + 1 + constant
-    scale = np.linspace(1.5, 2.5, p)
-    noise = np.outer(scale, scale) * np.where(np.eye(p), 1, np.sqrt(0.5))
+def some_case(kind, constant, count_sd=0.0, average=1, holders=60, counts=(20, 2000)):
+    """Sums (j, p, p) far from the law, many of them indefinite; noise sds (p, p) and counts (j,)."""
+    scale = np.linspace(1.5, 2.5, D + 1 + constant)
+    noise = np.outer(scale, scale) * np.where(np.eye(len(scale)), 1, np.sqrt(0.5))
     if kind != "isotropic":
-        noise = np.full((p, p), 4.0)
+        noise = np.full(noise.shape, 4.0)
         noise[-1, -1] = np.inf if "no y'y" in kind else 4.0
     if constant:
         noise[0, 0] = 0.0
-    return noise
-
-
-def some_case(kind, constant, count_sd=0.0, average=1, holders=60, counts=(20, 2000)):
-    """Sums far from the law, many of them indefinite."""
     rng = np.random.default_rng([holders, constant, average])
-    noise = noise_of(kind, constant)
     found = np.exp(rng.uniform(*np.log(counts), holders)).round() * average
     push = 3 * rng.normal(size=(holders, *noise.shape))
     second = np.asarray(moments_at(AT[0], constant, average).second)
@@ -68,7 +51,8 @@ def some_case(kind, constant, count_sd=0.0, average=1, holders=60, counts=(20, 2
     sums[:, ~np.isfinite(noise)] = 0.0
     if constant:
         sums[:, 0, 0] = found
-    return Case(noise, sums, found, count_sd, average, constant)
+    own = {"noise": noise, "sums": sums, "counts": found}
+    return SimpleNamespace(**own, count_sd=count_sd, average=average, constant=constant)
 
 
 def fast_density(case, form):
