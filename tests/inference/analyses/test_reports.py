@@ -19,15 +19,8 @@ from schemas import Study
 from summaries import Summary
 from summaries.decoding import decoder_of
 from tests import studies
-from tests.inference.analyses.simulated import (
-    EVER,
-    JOB,
-    any_draws,
-    design,
-    log_likelihood,
-    reports_of,
-    study_of,
-)
+from tests.inference.analyses import simulated
+from tests.inference.analyses.simulated import EVER, JOB, reports_of, study_of
 from tests.kit.errors import raises
 
 MECHANISMS = [
@@ -92,8 +85,8 @@ def test_summary_by_cell_has_same_likelihood_as_reports(mechanism):
     reports = reports_of(study, 60)
     tables = [table_of_waves({"": (study, one)}, formula) for one in (reports, summarize(study, reports))]
     found = [assemble(table, formula) for table in tables]
-    sites = {name: one[0, 0] for name, one in any_draws(found[0], 1).items()}
-    by_reports, by_summary = (log_likelihood(one, sites) for one in found)
+    sites = {name: one[0, 0] for name, one in simulated.any_draws(found[0], 1).items()}
+    by_reports, by_summary = (simulated.log_likelihood(one, sites) for one in found)
     assert tables[0].n == tables[1].n == 60
     assert by_summary == pytest.approx(by_reports, abs=1e-10)
 
@@ -120,7 +113,7 @@ def test_reports_on_other_question_are_left_out():
 def test_noise_of_formula_names_epsilon_of_each_private_column():
     study = study_of(EVER, JOB)
     noise = table_of_reports(study, reports_of(study, 9), ["ever", "job"]).noise
-    dice = survey_of(pd.DataFrame({"armed": ["no", "yes"]}), read_design(design(armed={}))).noise
+    dice = survey_of(pd.DataFrame({"armed": ["no", "yes"]}), read_design(simulated.design(armed={}))).noise
     for line, name, epsilon in (*zip(noise, ("ever", "job"), (2, 3)), (dice[-1], "armed", np.log(5))):
         assert line.startswith(f"{name}: ")
         assert float(re.search("ε = ([0-9]+(?:[.][0-9]+)?)", line)[1]) == pytest.approx(epsilon, abs=1e-5)

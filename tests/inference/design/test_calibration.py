@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from inference import models
-from inference.design import calibration as job
+from inference.design import calibration
 from inference.design.bands import inside_probability, leaves, simultaneous_band
-from inference.design.calibration import calibrate
 from inference.models.base import Truth
 from ldp_client import mechanism_for
 from ldp_client.documents.errors import InputError
@@ -48,14 +47,14 @@ def test_a_sound_study_is_calibrated_on_the_command_line(tmp_path, capsys):
 def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
     def stuck(question, cells, *_options, **_clip):
         random = np.random.default_rng(crc32(b"0 ever"))
-        found = random.random((len(cells), job.DRAWS))
-        slow = np.cumsum(random.normal(size=(walks, job.DRAWS)), axis=1)
+        found = random.random((len(cells), calibration.DRAWS))
+        slow = np.cumsum(random.normal(size=(walks, calibration.DRAWS)), axis=1)
         found[:walks] = 0.5 + 0.4 * np.tanh(slow / 5)
-        return {"p": found}, job.empty_model(question)
+        return {"p": found}, calibration.empty_model(question)
 
-    monkeypatch.setattr(job, "fit_studies", stuck)
-    monkeypatch.setattr(job, "leaves", lambda _band, _ranks: False)
-    found = calibrate(STUDY.questions[0], STUDIES, 500)
+    monkeypatch.setattr(calibration, "fit_studies", stuck)
+    monkeypatch.setattr(calibration, "leaves", lambda _band, _ranks: False)
+    found = calibration.calibrate(STUDY.questions[0], STUDIES, 500)
     assert found.ok == ok
     assert says in "".join(found.notes)
     assert found.to_document()["parameters"]["p"]["poorly_mixed"] == walks / STUDIES
@@ -71,14 +70,14 @@ def test_poorly_mixing_chains_are_reported(monkeypatch, walks, ok, says):
 )
 def test_invalid_study_count_size_or_seed_is_rejected(studies_count, n, seed, says):
     with raises(InputError, says):
-        calibrate(STUDY.questions[0], studies_count, n, seed)
+        calibration.calibrate(STUDY.questions[0], studies_count, n, seed)
 
 
 @pytest.mark.slow
 def test_wrong_likelihood_fails_calibration(monkeypatch):
     wrong = studies.question_of(studies.with_epsilon(studies.YES_NO, "2"))
     monkeypatch.setattr(models, "mechanism_for", lambda _question: mechanism_for(wrong))
-    found = calibrate(STUDY.questions[0], STUDIES, 500)
+    found = calibration.calibrate(STUDY.questions[0], STUDIES, 500)
     assert not found.ok
     assert "ranks of p" in found.reasons[0]
 
@@ -87,5 +86,5 @@ def test_wrong_likelihood_fails_calibration(monkeypatch):
 def test_calibration_notes_whether_records_are_clipped(clip, says):
     line = {"intercept": 3.0, "coefficient[age]": 0.0, "coefficient[years]": 0.0, "sd": 0.4}
     sites = {"feature_mean": np.zeros(2), "feature_sd": np.full(2, 0.8), "feature_correlation": np.eye(2)}
-    (note,) = job._clipping(studies.question_of(studies.LINEAR), [Truth(line, sites)], 1, clip)
+    (note,) = calibration._clipping(studies.question_of(studies.LINEAR), [Truth(line, sites)], 1, clip)
     assert says in note

@@ -7,7 +7,6 @@ import pytest
 from scipy import stats
 
 from inference.design import information
-from inference.design.information import HALF, Prior
 from inference.design.plan import plan_difference
 from inference.design.records import RecordPrior
 from inference.design.shares import law_of_reports, share_covariance
@@ -62,7 +61,7 @@ def test_width_of_a_share_is_the_median_of_its_exact_posteriors(epsilon, share, 
         log_density = yes * np.log(support) + (n - yes) * np.log1p(-support)
         below = np.cumsum(np.exp(log_density - log_density.max()))
         exact.append(np.diff(np.interp([0.05 * below[-1], 0.95 * below[-1]], below, grid))[0] / 2)
-    found = Prior(question).widths(question, [{"p": share}], [n])["p"]
+    found = information.Prior(question).widths(question, [{"p": share}], [n])["p"]
     assert found == pytest.approx([np.median(exact)], rel=0.05)
 
 
@@ -95,7 +94,7 @@ def fitted_halves(question, parameters, n, sites=None, clip=True):
 def test_widths_match_fits(design):
     document, truth, n = DESIGNS[design]
     question = question_of(document)
-    planned = Prior(question).widths(question, [truth], [n])
+    planned = information.Prior(question).widths(question, [truth], [n])
     fitted = fitted_halves(question, truth, n)
     ratios = [planned[name][0] / fitted[name] for name in truth]
     # Fitted medians of twenty shares differ by chance: their average is compared.
@@ -131,10 +130,10 @@ def test_power_of_difference_matches_textbook():
     told = [q + (p - q) * share for share in (0.2, 0.3)]
     alone = sqrt(2 * sum(one * (1 - one) for one in told)) / (p - q)
     name = "p: 0.2 − 0.3"
-    assert planned.half_widths["1"][name][1] == pytest.approx(HALF * alone / sqrt(4000), rel=0.02)
-    power = stats.norm.cdf(0.1 / alone * sqrt(4000) - HALF)
+    assert planned.half_widths["1"][name][1] == pytest.approx(information.HALF * alone / sqrt(4000), rel=0.02)
+    power = stats.norm.cdf(0.1 / alone * sqrt(4000) - information.HALF)
     assert planned.power("1", name)[1] == pytest.approx(power, abs=0.02)
-    wanted = (HALF + stats.norm.ppf(0.8)) ** 2 * alone**2 / 0.01
+    wanted = (information.HALF + stats.norm.ppf(0.8)) ** 2 * alone**2 / 0.01
     assert planned.devices_for_power("1", name, 0.8) == pytest.approx(wanted, rel=0.03)
 
 

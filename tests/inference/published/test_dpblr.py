@@ -16,7 +16,6 @@ from inference.likelihoods.holders import HolderStatistics
 from inference.published import gibbs_ss, mcmc_ind
 from inference.published.base import Run, one_chain
 from inference.published.conjugate import ConjugatePrior
-from inference.published.gibbs_ss import State, draw_sums, normal_moments, observed, record_moments
 
 FILE = json.loads((Path(__file__).parents[2] / "golden" / "methods" / "dpblr.json").read_text())
 
@@ -153,13 +152,13 @@ def test_latent_sums_have_their_conditional_mean_and_covariance():
     statistics = HolderStatistics(sums, scales, np.array([50.0, 400.0]), intercept=True)
     theta, variance = np.array([0.2, 0.3]), 0.9
     with jax.enable_x64(True):
-        second, four = normal_moments(np.array([0.1]), np.array([[1.2]]), 2)
-        data = observed(statistics, prior())
+        second, four = gibbs_ss.normal_moments(np.array([0.1]), np.array([[1.2]]), 2)
+        data = gibbs_ss.observed(statistics, prior())
         noise = jnp.broadcast_to(data.scale**2, data.released.shape)
-        state = State(jnp.array(theta), jnp.array(variance), second, four, noise)
+        state = gibbs_ss.State(jnp.array(theta), jnp.array(variance), second, four, noise)
         keys = jax.random.split(jax.random.key(1), 20_000)
-        drawn = np.asarray(jax.jit(jax.vmap(lambda key: draw_sums(key, state, data)))(keys))
-        mean, covariance = map(np.asarray, record_moments(second, four, state.theta, state.variance))
+        drawn = np.asarray(jax.jit(jax.vmap(lambda key: gibbs_ss.draw_sums(key, state, data)))(keys))
+        mean, covariance = map(np.asarray, gibbs_ss.record_moments(second, four, *state[:2]))
     rows, columns = np.triu_indices(3)
     rows, columns = rows[1:], columns[1:]
     prior_mean, prior_covariance = mean[rows, columns], covariance[rows, columns][:, rows, columns]

@@ -16,11 +16,7 @@ from inference.compiling import Program, cache_folder, divides
 from inference.models import model_for
 from inference.models.base import Model
 from inference.results.convergence import mixing
-from inference.sampling import chains, gaussian_approximation, whitening
-from inference.sampling import nuts as sampling
-from inference.sampling.chains import starts
-from inference.sampling.nuts import sample
-from inference.sampling.whitening import Shape, finite
+from inference.sampling import chains, gaussian_approximation, nuts, whitening
 from tests import studies
 from tests.kit.reporting import reduced
 
@@ -32,7 +28,8 @@ def test_starts_differ_and_have_finite_density():
     def slope(vector):
         return (np.inf, np.zeros(3)) if np.linalg.norm(vector) > 1 else (0.0, np.zeros(3))
 
-    found = starts(finite(slope), Shape(np.zeros(3), 50 * np.eye(3)), np.random.default_rng(1), 4)
+    shape = whitening.Shape(np.zeros(3), 50 * np.eye(3))
+    found = chains.starts(whitening.finite(slope), shape, np.random.default_rng(1), 4)
     assert (np.linalg.norm(found, axis=1) <= 1).all()
     assert len(np.unique(found[:, 0])) == 4
 
@@ -49,12 +46,12 @@ def test_chains_draw_from_a_known_law(monkeypatch, alone):
     def named(draws):
         return {f"x{i}": draws["x"][..., i] for i in range(3)} | {"y": draws["y"]}
 
-    monkeypatch.setattr("inference.sampling.chains.has_processors", lambda: alone)
+    monkeypatch.setattr(chains, "has_processors", lambda: alone)
     if alone:
-        monkeypatch.setattr("inference.sampling.whitening.MOST_DENSE", 1)
-        monkeypatch.setattr(sampling, "MOST_DENSE", 1)
+        for module in (whitening, nuts):
+            monkeypatch.setattr(module, "MOST_DENSE", 1)
     model = Model(program, {"shift": 1.0}, {"x": np.zeros(3), "y": 1.0}, named)
-    drawn = sample(model, seed=3)
+    drawn = nuts.sample(model, seed=3)
     found = model.parameters(drawn.sites)
     ess = mixing(found).ess_bulk
     sds = [*np.sqrt(np.diag(np.linalg.inv(PRECISION))), np.sqrt(150.0)]
