@@ -14,9 +14,8 @@ import pytest
 from ldpkit.cli import main
 
 DOCS = Path(__file__).parents[2] / "docs"
-PLANS, COMPARISON = (
-    (DOCS / f"{name}.md").read_text("utf-8") for name in ("two-thousand-people", "comparison")
-)
+PLANS = (DOCS / "two-thousand-people.md").read_text("utf-8")
+COMPARISON = (DOCS / "comparison.md").read_text("utf-8")
 PEERS, _, _ = COMPARISON.partition("## The others, run")
 RUN = {"opendp": "### OpenDP", "pure-ldp": "### pure-LDP"}
 

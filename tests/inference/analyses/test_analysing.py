@@ -88,14 +88,13 @@ ARMS = {
 # Of cheaters' arms, P(yes) = π + β p, and γ = 1 − π − β cheat (Clark and Desharnais 1998).
 NO = (0.64 - 0.39) / (0.75 - 0.25)
 YES = 0.39 - 0.25 * NO
-SLD_SDS = [0.11518, 0.08478, 0.01315]
 
 
 @pytest.mark.parametrize(
     ("arms", "wanted", "sds", "log_likelihood"),
     [
         # RRlog(y ~ x, model = "SLD", p = c(.8, .1)) of RRreg 0.7.6.
-        (["liars", "other liars"], [-0.90186, 0.57246, 0.73242], SLD_SDS, -3398.56079),
+        (["liars", "other liars"], [-0.90186, 0.57246, 0.73242], [0.11518, 0.08478, 0.01315], -3398.56079),
         (["cheaters", "other cheaters"], [logit(YES / (YES + NO)), 1 - YES - NO], None, None),
         # RRglm(y ~ x, link = "RRlink.logit") of GLMMRR 0.6.0, of four designs in one table.
         (["warner", "forced", "unrelated", "crosswise"], [-1.05319, 0.69604], None, -3186.58540),

@@ -27,9 +27,7 @@ from tests import studies
 from tests.kit.errors import raises
 from tests.kit.secure_sum import QUESTIONS, build_study
 
-REGION = [{"id": "region", "choices": ["north", "south"]}]
-STUDY = Study(studies.document(studies.YES_NO, public=REGION))
-TWO = Study(studies.document(studies.YES_NO, studies.AGE))
+STUDY = Study(studies.document(studies.YES_NO, public=[{"id": "region", "choices": ["north", "south"]}]))
 NORMAL_95 = 1.6449
 
 
@@ -148,7 +146,7 @@ def test_truths_of_records_keep_the_stated_line_within_the_bounds():
     ],
 )
 def test_invalid_option_is_rejected_in_one_line(tmp_path, capsys, options, code, says):
-    (tmp_path / "study.json").write_text(TWO.to_json())
+    (tmp_path / "study.json").write_text(json.dumps(studies.document(studies.YES_NO, studies.AGE)))
     assert main(["plan", str(tmp_path / "study.json"), "--out", str(tmp_path / "out"), *options]) == code
     assert says in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

@@ -133,15 +133,14 @@ def test_truths_from_the_prior_rarely_contradict_it():
     assert alarms < 15
 
 
-UNIFORM = {"distribution": "uniform", "low": "20", "high": "30"}
-
-
 @pytest.mark.attack(18)
-@pytest.mark.parametrize(("name", "estimate"), [("mean[a]", 33.0), ("coefficient[a]", 16.0)])
-def test_truth_outside_prior_is_noted(name, estimate):
+@pytest.mark.parametrize(
+    ("name", "key", "estimate"), [("mean[a]", "mean", 33.0), ("coefficient[a]", "coefficients", 16.0)]
+)
+def test_truth_outside_prior_is_noted(name, key, estimate):
     """State a uniform prior in wrong units, which rules the truth out."""
     ends = (np.array([20.0, 30.0]) - estimate) / 0.8
     draws = stats.truncnorm.rvs(*ends, estimate, 0.8, size=(4, 1000), random_state=1)
-    key = {"mean[a]": "mean", "coefficient[a]": "coefficients"}[name]
-    (note,) = leaning_notes({name: draws}, {key: {"a": UNIFORM}})
+    law = {"distribution": "uniform", "low": "20", "high": "30"}
+    (note,) = leaning_notes({name: draws}, {key: {"a": law}})
     assert f"{name} is pressed against an end" in note.text

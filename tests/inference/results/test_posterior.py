@@ -171,14 +171,11 @@ def test_difference_cannot_be_combined_with_its_own_part():
             again()
 
 
-SVG = "{http://www.w3.org/2000/svg}"
-
-
 def test_interval_is_drawn_at_its_numbers_with_name_as_text():
     posterior = made()
     drawn = interval_figure(posterior)
     tree = ElementTree.fromstring(to_svg(drawn))
-    assert "<b>red</b>" in [text.text for text in tree.iter(f"{SVG}text")]
+    assert "<b>red</b>" in [text.text for text in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert not [element.tag for element in tree.iter() if element.tag.endswith("}b")]
     # Both have one scale, so that lengths and distances go together.
     (axes,) = drawn.axes

@@ -33,24 +33,23 @@ def fitted(tmp_path_factory):
     return folder
 
 
-def again(folder, out, check):
-    files = [str(folder / "study.json"), str(folder / "reports.ndjson")]
-    return main(["fit", *files, "--out", str(out), "--check", str(check), *QUICK])
-
-
 @pytest.mark.slow
 def test_repeated_fit_is_compared_with_the_earlier_one(fitted, tmp_path, capsys):
-    assert again(fitted, tmp_path / "again", fitted / "fit" / "posterior.json") == 0
+    def again(out, check):
+        files = [str(fitted / "study.json"), str(fitted / "reports.ndjson")]
+        return main(["fit", *files, "--out", str(out), "--check", str(check), *QUICK])
+
+    assert again(tmp_path / "again", fitted / "fit" / "posterior.json") == 0
     assert "posterior.json, to the last bit" in capsys.readouterr().out
     document = json.loads((fitted / "fit" / "posterior.json").read_text())
     document["questions"]["ever"]["parameters"]["p"]["mean"] += 0.05
     path = tmp_path / "posterior.json"
     path.write_text(json.dumps(document))
-    assert again(fitted, tmp_path / "third", path) == 4
+    assert again(tmp_path / "third", path) == 4
     assert "ever: p: mean was" in capsys.readouterr().out
     with (fitted / "reports.ndjson").open("a") as file:
         file.write("\n")
-    assert again(fitted, tmp_path / "fourth", path) == 3
+    assert again(tmp_path / "fourth", path) == 3
     assert "was made from other files (study.json, reports.ndjson)" in capsys.readouterr().err
     assert not (tmp_path / "fourth").exists()
 
