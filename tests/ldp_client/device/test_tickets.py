@@ -12,23 +12,13 @@ from ldp_client.device.outbox import withdrawn
 from ldp_client.documents.errors import LedgerError
 from ldpkit.cli import main
 from schemas import Study
+from tests.ldp_client import issuers
 from tests.ldp_client.devices import YES, consenting, problem
-from tests.ldp_client.issuers import (
-    HOUR,
-    REGION,
-    RESPONSE,
-    channel_of,
-    honest,
-    keys,
-    lost,
-    other_key,
-    refusing,
-    study_of,
-)
+from tests.ldp_client.issuers import keys
 
-DAY = 24 * HOUR
+DAY = 24 * issuers.HOUR
 # Noon of some day.
-NOON = 20_000 * DAY + 12 * HOUR
+NOON = 20_000 * DAY + 12 * issuers.HOUR
 
 
 @pytest.fixture(autouse=True)
@@ -46,10 +36,10 @@ def answered(tmp_path, server, issuer):
     """Return a function that has a device answer, also a study with a key for each of two regions."""
 
     def answer(ticket="CODE", with_regions=False):
-        device, study = consenting(tmp_path, "8", server.url), study_of(issuer.url)
+        device, study = consenting(tmp_path, "8", server.url), issuers.study_of(issuer.url)
         if with_regions:
-            channel = channel_of(issuer.url, {"region": "north"}, {"region": "south"})
-            study = Study({**study.document, "channel": channel, "public": [REGION]})
+            channel = issuers.channel_of(issuer.url, {"region": "north"}, {"region": "south"})
+            study = Study({**study.document, "channel": channel, "public": [issuers.REGION]})
         device.answer(study, YES, ticket)
         return device
 
@@ -122,7 +112,7 @@ def test_issuer_collector_and_ledger_share_no_data(answered, at, server, issuer)
 
 def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(answered, tmp_path, at, issuer):
     device = answered()
-    issuer.answers = [lost, lost]
+    issuer.answers = [issuers.lost, issuers.lost]
     assert device.flush(attempts=1).waiting == 1
     again = consenting(tmp_path, "8", device.collector)
     at(NOON + 3 * DAY)
@@ -133,16 +123,22 @@ def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(answered, tmp
 
 
 LIES = {
-    "another key signed": (other_key, "did not sign"),
-    "too long": (lambda body, _: (200, RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
-    "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
-    "another ticket's": (refusing(409, "ticket-spent"), "for a new ticket, or withdraw"),
+    "another key signed": (issuers.other_key, "did not sign"),
+    "too long": (
+        lambda body, _: (200, issuers.RESPONSE, keys()[0].sign(body[3:]) * 2),
+        "did not sign",
+    ),
+    "HTML": (
+        lambda body, _: (200, "text/html", keys()[0].sign(body[3:])),
+        "not a collector's answer",
+    ),
+    "another ticket's": (issuers.refusing(409, "ticket-spent"), "for a new ticket, or withdraw"),
     "omitted stratum": (
-        refusing(409, "token-key-other", key_id=-1),
+        issuers.refusing(409, "token-key-other", key_id=-1),
         "no report of that group can ever leave",
     ),
-    "unknown key": (refusing(422, "token-key-unknown"), "ask the study's contact"),
-    "unknown ticket": (refusing(401, "ticket-needed"), "does not know this ticket"),
+    "unknown key": (issuers.refusing(422, "token-key-unknown"), "ask the study's contact"),
+    "unknown ticket": (issuers.refusing(401, "ticket-needed"), "does not know this ticket"),
     "elsewhere": (lambda *_: (307, "text/html", b"http://127.0.0.1:9/v1/tokens"), "307"),
     "broken": (lambda *_: (500, "text/html", b""), "500"),
 }
@@ -168,18 +164,18 @@ def test_device_follows_an_issuer_to_another_key_only_once(answered, issuer):
     """An issuer names one key after the other, to tell people apart."""
     device = answered(with_regions=True)
     first, second = (short_id_of(key.spki) for key in keys())
-    issuer.answers = [refusing(409, "token-key-other", key_id=second), refusing(503, "busy")]
+    issuer.answers = [issuers.refusing(409, "token-key-other", key_id=second), issuers.refusing(503, "busy")]
     assert device.flush(attempts=1).waiting == 1
-    issuer.answers = [refusing(409, "token-key-other", key_id=first)]
+    issuer.answers = [issuers.refusing(409, "token-key-other", key_id=first)]
     assert device.flush(attempts=1).waiting == 1
-    issuer.answers = [other_key]
+    issuer.answers = [issuers.other_key]
     assert device.flush(attempts=1).scheduled == 1
     assert [body[2] for _, body, _ in issuer.requests] == [first, second, second, second]
 
 
 def test_another_ticket_may_be_given_before_the_token_only(answered, issuer):
     device = answered()
-    issuer.answers = [refusing(401, "ticket-needed")]
+    issuer.answers = [issuers.refusing(401, "ticket-needed")]
     device.flush()
     device.give_ticket("survey", "OTHER")
     device.flush()
@@ -265,7 +261,7 @@ def test_deletion_is_not_sent_together_with_a_token_request(sent, at, server, is
     sent.withdraw("survey")
     moment = deletion(sent)
     at(moment)
-    sent.answer(study_of(issuer.url, id="other"), YES, "CODE")
+    sent.answer(issuers.study_of(issuer.url, id="other"), YES, "CODE")
     flushed = sent.flush()
     assert (len(issuer.requests), flushed.deleted, server.asked("DELETE")) == (2, 0, [])
     assert deletion(sent) // DAY == moment // DAY + 1
@@ -276,7 +272,7 @@ def test_withdrawal_during_the_issuers_answer_leaves_no_rows(answered, tmp_path,
 
     def withdrawing(body, headers):
         consenting(tmp_path, "8", device.collector).withdraw("survey")
-        return honest(body, headers)
+        return issuers.honest(body, headers)
 
     issuer.answers = [withdrawing]
     device.flush()
@@ -288,7 +284,10 @@ def test_budget_command_prints_the_stratum_from_the_issuer(answered, tmp_path, a
     """An issuer puts one person alone into a stratum."""
     device = answered(with_regions=True)
     assert not disclosures_of(device.ledger)[0].strata
-    issuer.answers = [refusing(409, "token-key-other", key_id=short_id_of(keys()[1].spki)), other_key]
+    issuer.answers = [
+        issuers.refusing(409, "token-key-other", key_id=short_id_of(keys()[1].spki)),
+        issuers.other_key,
+    ]
     assert device.flush(attempts=1).scheduled == 1
     assert disclosures_of(device.ledger)[0].strata == [{"region": "south"}]
     assert main(["budget", "--folder", str(tmp_path)]) == 0
@@ -328,7 +327,7 @@ def test_interrupted_flush_resumes_at_any_statement(tmp_path, server, issuer, at
         issuer.requests.clear()
         server.requests.clear()
         device = consenting(tmp_path / str(rounds), "8", server.url)
-        device.answer(study_of(issuer.url), YES, "CODE")
+        device.answer(issuers.study_of(issuer.url), YES, "CODE")
         whole = flushed(device)
         device.flush(attempts=1)
         assert len({body for _, body, _ in issuer.requests}) == 1
