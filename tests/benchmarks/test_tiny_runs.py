@@ -40,18 +40,14 @@ class Run:
 
 
 class SomeDraws(dict):
-    def __init__(self, shape, seed):
-        super().__init__()
-        self.shape, self.random = shape, np.random.default_rng(seed)
+    """What `posterior_draws` would give, out of the blue."""
+
+    def __init__(self, models, seed, draws, thin=1):
+        del thin
+        self.shape, self.random = (len(models), draws), np.random.default_rng(seed)
 
     def __missing__(self, name):
         return self.setdefault(name, self.random.random((*self.shape, 2) if name == "theta" else self.shape))
-
-
-def some_draws(models, seed, draws, thin=1):
-    """What `posterior_draws` would give, out of the blue."""
-    del thin
-    return SomeDraws((len(models), draws), seed)
 
 
 def some_lines(_model, _epsilon, parts, *_more):
@@ -59,7 +55,7 @@ def some_lines(_model, _epsilon, parts, *_more):
 
 
 NONE_LOST = r"× {}: [1-9]\d+ acknowledged, [1-9]\d+ exported, 0 lost, "
-RUNS: dict[str, tuple[Run, ...]] = {
+RUNS = {
     # test_parts.py has a formula.
     "analyses": (Run("--studies 2 --case crossing", "ranks p = "),),
     "choice_forms": (Run("--reports 200 --choices 8"),),
@@ -178,7 +174,7 @@ def without_simulated_posteriors(monkeypatch, module: str) -> None:
         import_module(f"benchmarks.{module}.{path.stem}")
     for name in [name for name in sys.modules if name.startswith("benchmarks.")]:
         if hasattr(sys.modules[name], "posterior_draws"):
-            monkeypatch.setattr(sys.modules[name], "posterior_draws", some_draws)
+            monkeypatch.setattr(sys.modules[name], "posterior_draws", SomeDraws)
 
 
 def make_tables(folder: Path) -> None:
