@@ -86,18 +86,13 @@ REQUEST, ANSWER = APPENDIX["encapsulated_request"], APPENDIX["encapsulated_respo
 LOW_ORDER = REQUEST[:7] + bytes(32) + REQUEST[39:]
 
 
-@pytest.mark.parametrize(
-    "request_bytes", [flipped(REQUEST, 3), flipped(REQUEST, 39), REQUEST[:70], b"", LOW_ORDER]
-)
-def test_changed_or_truncated_request_is_not_opened(request_bytes):
-    with pytest.raises(encapsulation.EncapsulationError):
-        decapsulate(gateway_key(), request_bytes)
-
-
-@pytest.mark.parametrize("answer", [flipped(ANSWER, 0), flipped(ANSWER, len(ANSWER) - 1), ANSWER[:31], b""])
-def test_changed_or_truncated_answer_is_not_opened(answer):
-    with pytest.raises(encapsulation.EncapsulationError):
-        asked().open(answer)
+def test_changed_or_truncated_message_is_not_opened():
+    for request in (flipped(REQUEST, 3), flipped(REQUEST, 39), REQUEST[:70], b"", LOW_ORDER):
+        with pytest.raises(encapsulation.EncapsulationError):
+            decapsulate(gateway_key(), request)
+    for answer in (flipped(ANSWER, 0), flipped(ANSWER, len(ANSWER) - 1), ANSWER[:31], b""):
+        with pytest.raises(encapsulation.EncapsulationError):
+            asked().open(answer)
 
 
 @pytest.mark.parametrize(
