@@ -11,6 +11,7 @@ from ldp_client.documents.errors import StudyError
 from ldp_client.explain import describe
 from schemas import Study
 from tests import studies
+from tests.kit.errors import raises
 from tests.schemas.channels import channel, spki, tokens
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -57,9 +58,8 @@ WRONG_KEYS = {
 @pytest.mark.parametrize("key", WRONG_KEYS.values(), ids=WRONG_KEYS)
 def test_invalid_token_key_is_rejected(key):
     stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
-    with pytest.raises(StudyError) as caught:
+    with raises(StudyError, "study.invalid", field="channel.tickets.keys[0].key"):
         study_of(channel(tickets=stated))
-    assert caught.value.field == "channel.tickets.keys[0].key"
 
 
 NORTH, SOUTH = {"region": "north"}, {"region": "south"}

@@ -218,11 +218,8 @@ def test_draft_is_a_codebook_that_its_table_satisfies(tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "age: '-99' in 1 row looks missing" in printed
     assert "region: '?' in 1 row" in printed
-    assert json.loads(out.read_text())["age"] == {
-        "missing": ["-99"],
-        "type": "number",
-        "bounds": [18.0, 40.0],
-    }
+    age = json.loads(out.read_text())["age"]
+    assert age == {"missing": ["-99"], "type": "number", "bounds": [18.0, 40.0]}
     found = stated(read_frame(str(tmp_path / "a.csv")), "a.csv", read_codebook(str(out)))
     assert found["age"].dtype == np.float64
     assert found["region"].tolist() == ["north", None, "south"]

@@ -42,17 +42,11 @@ def record(age, years, response, question=studies.RECORD):
 
 
 SILENT = NotForRealAnswers(bytes)
-NOISY = [
-    studies.NUMBER,
-    studies.NORMAL,
-    studies.LINEAR,
-    studies.LOGISTIC,
-    studies.RECORD,
-    studies.YES_NO_RECORD,
-]
+REGRESSIONS = [studies.LINEAR, studies.LOGISTIC, studies.RECORD, studies.YES_NO_RECORD]
+NOISY = [studies.NUMBER, studies.NORMAL, *REGRESSIONS, *studies.TABLES]
 
 
-@pytest.mark.parametrize("question", [*NOISY, *studies.TABLES], ids=lambda question: question["id"])
+@pytest.mark.parametrize("question", NOISY, ids=lambda question: question["id"])
 def test_noise_does_not_depend_on_the_answer(question):
     """One byte stream on many inputs: the same number of bytes, outputs apart by exactly the shift."""
     share = {"count_share": "0.5"} if question["ask"] == "table" else {}
