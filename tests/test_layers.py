@@ -2,12 +2,12 @@
 
 import json
 import os
-import subprocess
 import sys
 
 import pytest
 
 from tests import studies
+from tests.kit.programs import output_of
 
 pytestmark = pytest.mark.processes
 
@@ -44,9 +44,8 @@ assert not heavy, heavy
 
 @pytest.mark.parametrize("code", [BARE, ANSWERING], ids=["import", "answer"])
 def test_device_library_loads_no_third_party_and_no_heavy_module(code, pytestconfig, tmp_path):
-    command = [sys.executable, "-I", "-S", "-c", code.format(root=str(pytestconfig.rootpath))]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    root = str(pytestconfig.rootpath)
+    output_of(sys.executable, "-I", "-S", "-c", code.format(root=root), cwd=tmp_path)
 
 
 ANY_APP = """
@@ -67,14 +66,10 @@ def test_all_kinds_are_answered_by_the_standard_library_alone_beside_any_app(pyt
     (tmp_path / "ldp_client").symlink_to(pytestconfig.rootpath / "ldp_client")
     (tmp_path / "survey.json").write_text(json.dumps([studies.document(), studies.ANSWERS]))
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, "-S", "-c", ANY_APP]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert len(done.stdout.strip()) == 32
+    printed = output_of(sys.executable, "-S", "-c", ANY_APP, cwd=tmp_path, env=environment)
+    assert len(printed.strip()) == 32
 
 
 def test_import_layers_hold(pytestconfig):
-    command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as lint; lint()"]
-    done = subprocess.run(command, cwd=pytestconfig.rootpath, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    assert "4 kept, 0 broken" in done.stdout
+    code = "from importlinter.cli import lint_imports_command as lint; lint()"
+    assert "4 kept, 0 broken" in output_of(sys.executable, "-c", code, cwd=pytestconfig.rootpath)

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import re
-import subprocess
 import sys
 from dataclasses import fields
 
@@ -14,6 +13,7 @@ from collector import problems
 from collector.api.health import OPERATIONS
 from collector.api.openapi import openapi_document
 from collector.settings import Settings
+from tests.kit.programs import output_of
 from website import links, pages
 
 QUIET = {"DISABLE_MKDOCS_2_WARNING": "true", "NO_MKDOCS_2_WARNING": "1"}
@@ -78,10 +78,7 @@ def test_the_site_is_built_strictly_and_loads_nothing_from_elsewhere(tmp_path, p
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
     command += ["--config-file", "website/mkdocs.yml"]
     environment = {**os.environ, **QUIET}
-    done = subprocess.run(
-        command, cwd=pytestconfig.rootpath, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    output_of(*command, cwd=pytestconfig.rootpath, env=environment)
     built = list((tmp_path / "site").rglob("*.html"))
     assert len(built) >= 30
     for page in built:

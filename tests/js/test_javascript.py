@@ -18,6 +18,7 @@ from tests.kit import collector_fixtures
 from tests.kit.collectors import Server
 from tests.kit.failing_disk import FailingDisk
 from tests.kit.issuing import Office, block_of
+from tests.kit.programs import output_of
 from tests.kit.serving import served
 from tests.portable import npm
 from tests.portable.participant import stored_at
@@ -79,11 +80,7 @@ def device(ledger, collector, study, *steps, relay=None, **environment):
     """What each step of channel.mjs gave, by a device on the ledger in that file."""
     arguments = [str(ledger), collector, study.to_json(), json.dumps(steps)]
     command = [npm.newer_node(), "channel.mjs", *arguments, *([json.dumps(relay)] if relay else [])]
-    done = subprocess.run(
-        command, cwd=FOLDER, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout)
+    return json.loads(output_of(*command, cwd=FOLDER, env={**os.environ, **environment}))
 
 
 @pytest.mark.slow

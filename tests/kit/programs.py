@@ -87,3 +87,10 @@ def which(command):
     """The path of a program, also where Debian keeps servers and PostgreSQL."""
     folders = sorted(Path("/").glob(POSTGRESQL_FOLDERS[1:]), key=lambda folder: int(folder.parent.name))
     return shutil.which(command, path=os.pathsep.join([*map(str, reversed(folders)), PATH]))
+
+
+def output_of(*command, **options):
+    """What a program prints; it must end well."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-6000:]
+    return done.stdout

@@ -15,7 +15,7 @@ import pytest
 from conformance.native import CORE
 from ldpkit.cli import main
 from tests.kit.collectors import Server
-from tests.kit.programs import need
+from tests.kit.programs import need, output_of
 from tests.native.vectors_in_c import vectors_in_c
 
 EXAMPLE = CORE.parent / "examples" / "native"
@@ -188,9 +188,7 @@ def test_documented_commands_end_in_a_stored_report(collector, tmp_path):
     commands = re.search(r"### C\n\n```\n(.*?)```", page, re.DOTALL)[1]
     command = ["sh", "-ec", f"{commands}app/sleep app/journal next || test $? -eq 1"]
     environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "COLLECTOR": collector.url}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.endswith('"result":"stored"}\n')
+    assert output_of(*command, cwd=tmp_path, env=environment).endswith('"result":"stored"}\n')
 
 
 FLAGS = ("-std=c99", "-Os", "-mthumb", "-Wall", "-Wextra", "-Wno-unused-variable", "-Werror")
@@ -205,9 +203,7 @@ def run_on_board(folder, sources, name):
     include = ["-I", str(CORE), "-I", str(folder)]
     subprocess.run(["arm-none-eabi-gcc", *FLAGS, *board, *include, "-o", folder / name, *files], check=True)
     command = ["qemu-system-arm", "-M", "mps2-an385", "-nographic", "-semihosting", "-kernel", name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return output_of(*command, cwd=folder, timeout=120)
 
 
 @pytest.mark.slow
@@ -238,6 +234,5 @@ def test_code_is_small_on_a_cortex_m0(tmp_path):
             target = tmp_path / f"{source.stem}.o"
             command = ["arm-none-eabi-gcc", *FLAGS, "-mcpu=cortex-m0plus", "-c", "-o", target, source]
             subprocess.run(command, check=True)
-            shown = subprocess.run(["arm-none-eabi-size", target], check=True, capture_output=True, text=True)
-            sizes.append(int(shown.stdout.splitlines()[1].split()[0]))
+            sizes.append(int(output_of("arm-none-eabi-size", target).splitlines()[1].split()[0]))
     assert sum(sizes) <= LARGEST_CODE

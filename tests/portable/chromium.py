@@ -1,7 +1,6 @@
 """Headless browsers: Chromium by Selenium, Chromium and Firefox by visit.mjs; and a site that they open."""
 
 import json
-import subprocess
 from http.server import SimpleHTTPRequestHandler
 from typing import ClassVar
 
@@ -9,7 +8,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 
-from tests.kit.programs import need, which
+from tests.kit.programs import need, output_of, which
 from tests.kit.serving import LocalServer
 from tests.portable.npm import FOLDER, JAVASCRIPT
 
@@ -88,10 +87,7 @@ def visit(browser, visits, scheme, width):
     programs = [found for name in PROGRAMS[browser] if (found := which(name))]
     asked = {"browser": browser, "executable": programs[0], "scheme": scheme, "width": width}
     words = json.dumps({**asked, "visits": visits})
-    command = ["node", str(FOLDER / "visit.mjs")]
-    done = subprocess.run(command, input=words, capture_output=True, text=True, timeout=180, check=False)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    return json.loads(output_of("node", str(FOLDER / "visit.mjs"), input=words, timeout=180))
 
 
 class Site(LocalServer):

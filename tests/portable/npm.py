@@ -4,7 +4,7 @@ import fcntl
 import subprocess
 from pathlib import Path
 
-from tests.kit.programs import need, which
+from tests.kit.programs import need, output_of, which
 
 FOLDER = Path(__file__).parent
 REPOSITORY = FOLDER.parents[1]
@@ -29,11 +29,7 @@ def install():
 def node(*arguments, cwd=FOLDER):
     """What a node program prints; it must end well."""
     need("node")
-    done = subprocess.run(
-        ["node", *map(str, arguments)], cwd=cwd, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
+    return output_of("node", *map(str, arguments), cwd=cwd)
 
 
 def newer_node():

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests import studies
+from tests.kit.programs import output_of
 from tests.portable.npm import REPOSITORY
 
 BLOCK = re.compile(r"```(?:python|json|js)\n(?:#|//) ([^\n]*)\n(.*?)```", re.DOTALL)
@@ -51,10 +52,7 @@ def copy(tmp_path_factory):
 
 def python(root, text):
     environment = {**os.environ, "PYTHONPATH": str(root)}
-    command = [sys.executable, "-c", text]
-    done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    return output_of(sys.executable, "-c", text, cwd=root, env=environment)
 
 
 @pytest.mark.slow

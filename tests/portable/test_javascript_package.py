@@ -16,7 +16,7 @@ from selenium.webdriver.webkitgtk.service import Service
 from conformance.run import stream
 from tests import studies
 from tests.kit.collectors import Server
-from tests.kit.programs import need, which
+from tests.kit.programs import need, output_of, which
 from tests.portable import npm
 from tests.portable.chromium import Site, visit
 from tests.portable.npm import JAVASCRIPT
@@ -114,13 +114,12 @@ find("take").disabled = false;
 def app(tmp_path_factory):
     """An app's folder with the package, as it is installed from its tarball."""
     folder = tmp_path_factory.mktemp("installed")
-    packed = ["npm", "pack", "--silent", "--pack-destination", str(folder)]
-    done = subprocess.run(packed, cwd=JAVASCRIPT, check=True, capture_output=True, text=True)
+    packed = output_of("npm", "pack", "--silent", "--pack-destination", str(folder), cwd=JAVASCRIPT)
     app = folder / "app"
     app.mkdir()
     (app / "package.json").write_text('{"private": true, "type": "module"}')
     command = ["npm", "install", "--offline", "--silent", "--no-audit", "--no-fund"]
-    subprocess.run([*command, f"../{done.stdout.strip()}"], cwd=app, check=True, capture_output=True)
+    subprocess.run([*command, f"../{packed.strip()}"], cwd=app, check=True, capture_output=True)
     return app
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import release
 from tests import studies
-from tests.kit.programs import need
+from tests.kit.programs import need, output_of
 from tests.portable import npm
 
 REPOSITORY = release.ROOT
@@ -85,10 +85,8 @@ def test_device_wheel_is_self_contained(dist, tmp_path):
         archive.extractall(folder)
         modules = [name for name in names if name.endswith(".py")]
         assert all(archive.read(name) == (REPOSITORY / name).read_bytes() for name in modules)
-    done = subprocess.run(
-        [sys.executable, "-S", "-c", APP], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.splitlines() == ["32", "0 reports sent, 0 deleted"], done.stderr
+    printed = output_of(sys.executable, "-S", "-c", APP, cwd=folder)
+    assert printed.splitlines() == ["32", "0 reports sent, 0 deleted"]
 
 
 @pytest.mark.slow
@@ -98,10 +96,8 @@ def test_wheels_contain_every_module(dist):
     assert {name.partition("/")[0] for name in whole if ".dist-info" not in name} == {*PACKAGES[1:]}
     assert "Requires-Dist: ldp-client==0.1.0" in metadata
     for package in PACKAGES:
-        tracked = subprocess.run(
-            ["git", "ls-files", package], cwd=REPOSITORY, capture_output=True, check=True, text=True
-        )
-        assert {*tracked.stdout.split()} - BUILDS <= device | whole
+        tracked = output_of("git", "ls-files", package, cwd=REPOSITORY)
+        assert {*tracked.split()} - BUILDS <= device | whole
 
 
 @pytest.mark.slow

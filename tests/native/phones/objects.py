@@ -1,12 +1,12 @@
 """Object files for phones, boards and browsers by `zig cc`: they are compiled, not linked and not run."""
 
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from conformance.native import CORE, FLAGS
+from tests.kit.programs import output_of
 from tests.native.phones.compilers import zig
 
 HEADERS = Path(__file__).parent / "headers"
@@ -50,6 +50,5 @@ def test_core_compiles_for_the_target(target, tmp_path):
     for source in (*CORE_FILES, *TARGETS[target]):
         made = tmp_path / f"{source.stem}.o"
         command = [*compiler, "-target", target, *flags, *include, "-c", "-o", made, source]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
+        output_of(*command)
         assert made.read_bytes()[:4] == magic
