@@ -9,6 +9,7 @@ import struct
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
+from io import BytesIO
 from math import prod
 from types import SimpleNamespace
 
@@ -92,16 +93,11 @@ def law_of(m, index, reads):
     """{payload: exact probability} for one answer."""
     law = defaultdict(Fraction)
     for combination in itertools.product(*reads):
-        stream = iter([chunk for chunk, _ in combination])
-        payload = m.randomise(index, NotForRealAnswers(lambda size: _sized(next(stream), size)))  # noqa: B023
-        assert next(stream, None) is None
+        stream = BytesIO(b"".join(chunk for chunk, _ in combination))
+        payload = m.randomise(index, NotForRealAnswers(stream.read))
+        assert not stream.read()
         law[payload] += prod(chance for _, chance in combination)
     return law
-
-
-def _sized(chunk, size):
-    assert len(chunk) == size
-    return chunk
 
 
 def rounding(product):
