@@ -285,36 +285,34 @@ test("a collector's budget counts all its studies and former origins", async () 
   assert.deepEqual([found, left], [["done", "budget ", "budget ", "done"], 8]);
 });
 
+const statesIn = (ledger) => ledger.read(({ reports }) => reports.map(({ version, state }) => `${version} ${state}`).join());
+
 // attack 7: Two collectors publish a study of the same id: neither withdraws nor invites the other's report.
 test("a device changes no report of another collector", async () => {
-  // Both collectors have a study with the same id.
   const ledger = memoryLedger();
   const [one, other] = await Promise.all([A, B].map((collector) => device({ collector, ledger })));
-  const states = () => ledger.read(({ reports }) => reports.map(({ version, state }) => `${version} ${state}`).join());
   await one.answer(ONCE, EVER, "CODE");
   assert.deepEqual(await other.status(ONCE), { answered: false, report: undefined });
   assert.equal(await outcome(other.withdraw("survey"), true), "input study");
   assert.equal(await outcome(other.giveTicket("survey", "OTHER"), true), "input study");
   assert.equal(await other.consent(ONCE), undefined);
-  assert.deepEqual([(await one.status(ONCE)).report.ticket, await states()], ["CODE", "1 held"]);
+  assert.deepEqual([(await one.status(ONCE)).report.ticket, await statesIn(ledger)], ["CODE", "1 held"]);
   await one.consent(ONCE);
   await ledger.write(({ reports }) => (reports[0].left = true));
   await other.answer(await read(study({ ...YES_NO, id: "another" }, { version: 2 })), { another: true });
-  assert.deepEqual([await other.withdraw("survey"), await states()], [0, "1 queued"]);
-  assert.deepEqual([await one.withdraw("survey"), await states()], [1, "1 withdrawn"]);
+  assert.deepEqual([await other.withdraw("survey"), await statesIn(ledger)], [0, "1 queued"]);
+  assert.deepEqual([await one.withdraw("survey"), await statesIn(ledger)], [1, "1 withdrawn"]);
 });
 
 // attack 8: Another tab draws the report of a second version meanwhile: it is not sent unseen.
 test("consent to one version covers no other", async () => {
-  // Another tab drew the report of the second version meanwhile.
   const ledger = memoryLedger();
   const [one, other] = await Promise.all([device({ ledger }), device({ ledger })]);
   const second = await read(study({ ...YES_NO, id: "another" }, { version: 2 }));
-  const states = () => ledger.read(({ reports }) => reports.map(({ version, state }) => `${version} ${state}`).join());
   const shown = await one.answer(ONCE, EVER);
   await other.answer(second, { another: true });
-  for (const agreed of [ONCE, shown]) assert.deepEqual([await one.consent(agreed), await states()], [undefined, "2 held"]);
-  assert.deepEqual([(await other.consent(second)).state, await states()], ["queued", "2 queued"]);
+  for (const agreed of [ONCE, shown]) assert.deepEqual([await one.consent(agreed), await statesIn(ledger)], [undefined, "2 held"]);
+  assert.deepEqual([(await other.consent(second)).state, await statesIn(ledger)], ["queued", "2 queued"]);
   assert.equal((await other.consent(second)).state, "queued");
   // One of an earlier version that is held still may be sent.
   const alone = await device();
