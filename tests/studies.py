@@ -114,11 +114,7 @@ TABLE = {
     "model": {"name": "linear_regression"},
 }
 DDPLR_TABLE = {**TABLE, "id": "ddplr", "mechanism": {**TABLE["mechanism"], "name": "table_normal_equations"}}
-LAPLACE_TABLE = {
-    **TABLE,
-    "id": "laplace",
-    "mechanism": {"name": "table_statistics_laplace", "epsilon": "1"},
-}
+LAPLACE_TABLE = {**TABLE, "id": "laplace", "mechanism": {"name": "table_statistics_laplace", "epsilon": "1"}}
 TABLES = [TABLE, DDPLR_TABLE, LAPLACE_TABLE]
 HOLDER = {"id": "plants", "respondent": "holder"}
 ROWS = {"t": [10.0, 20.0, 35.0], "v": [40.0, 60.0, 70.0], "pe": [480.0, 450.0, 430.0]}
@@ -158,7 +154,6 @@ def answers_csv(people):
 
 
 def with_epsilon(question, epsilon):
-    """The question with another epsilon."""
     return {**question, "mechanism": {**question["mechanism"], "epsilon": epsilon}}
 
 

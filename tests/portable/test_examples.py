@@ -94,10 +94,7 @@ def built(tmp_path_factory):
     options = (folder / "main.jsx").read_text().splitlines()[0].split("npx esbuild main.jsx ")[1].split()
     more = ["--log-level=error", "--define:process.env.NODE_ENV='production'", "--preserve-symlinks"]
     subprocess.run([npm.ESBUILD, "main.jsx", *options, *more], cwd=folder, check=True)
-    with (
-        Site(folder) as site,
-        Server(folder.parent, environment={"LDPKIT_CORS_ORIGINS": site.url}) as server,
-    ):
+    with Site(folder) as site, Server(folder.parent, environment={"LDPKIT_CORS_ORIGINS": site.url}) as server:
         yield site, server, folder / "index.html"
 
 

@@ -124,14 +124,8 @@ def test_lost_issuer_answer_is_requested_again_with_the_same_bytes(answered, tmp
 
 LIES = {
     "another key signed": (issuers.other_key, "did not sign"),
-    "too long": (
-        lambda body, _: (200, issuers.RESPONSE, keys()[0].sign(body[3:]) * 2),
-        "did not sign",
-    ),
-    "HTML": (
-        lambda body, _: (200, "text/html", keys()[0].sign(body[3:])),
-        "not a collector's answer",
-    ),
+    "too long": (lambda body, _: (200, issuers.RESPONSE, keys()[0].sign(body[3:]) * 2), "did not sign"),
+    "HTML": (lambda body, _: (200, "text/html", keys()[0].sign(body[3:])), "not a collector's answer"),
     "another ticket's": (issuers.refusing(409, "ticket-spent"), "for a new ticket, or withdraw"),
     "omitted stratum": (
         issuers.refusing(409, "token-key-other", key_id=-1),

@@ -205,9 +205,7 @@ def steps(m, answer, seed):
 
 
 @pytest.mark.parametrize(
-    "question",
-    [*studies.ALL, *studies.NEWER, FOUR_PRODUCTS],
-    ids=lambda question: question["id"],
+    "question", [*studies.ALL, *studies.NEWER, FOUR_PRODUCTS], ids=lambda question: question["id"]
 )
 def test_a_report_takes_as_many_bytes_and_steps_for_every_answer(question):
     """Its time would tell. Clipping may take a step more."""
