@@ -17,15 +17,18 @@ from tests.kit.errors import raises
 from tests.kit.reporting import reports_of
 
 
-def test_a_model_without_a_likelihood_is_rejected(monkeypatch):
+@pytest.mark.parametrize(
+    ("template", "code"),
+    [
+        (studies.NORMAL, ("fit.no_likelihood", "weight: 'normal", "gaussian")),
+        (studies.YES_NO_RECORD, ("fit.summary_not_exact", "chance:")),
+        (studies.choice_of("oue", 10_001, "4"), ("fit.too_many_shares", "10000")),
+    ],
+)
+def test_summary_that_no_model_can_read_is_rejected(template, code, monkeypatch):
     monkeypatch.setattr(MODELS["normal"], "reads", ("laplace",))
-    with raises(InputError, "fit.no_likelihood", "weight: 'normal", "gaussian"):
-        model_for(studies.question_of(studies.NORMAL), QuestionSummary(0, np.zeros(0, dtype=np.int64)))
-
-
-def test_a_logistic_model_of_records_needs_reports():
-    with raises(InputError, "fit.summary_not_exact", "chance:"):
-        model_for(studies.question_of(studies.YES_NO_RECORD), QuestionSummary(5, np.zeros(0, dtype=np.int64)))
+    with raises(InputError, code):
+        model_for(studies.question_of(template), QuestionSummary(5, np.zeros(10_001, dtype=np.int64)))
 
 
 def is_finite(models):
