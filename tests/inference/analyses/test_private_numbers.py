@@ -21,8 +21,8 @@ from tests.kit.errors import raises
 LOW, HIGH = 0.0, 12.0
 
 
-def simulated(document, n=8):
-    random = np.random.default_rng(0)
+def simulated(document):
+    n, random = 8, np.random.default_rng(0)
     age = random.normal(40, 10, n).round()
     answers = np.clip(random.normal(4 + 0.05 * (age - 40), 2), LOW, HIGH)
     ever = known_channel("ever", ["no", "yes"], random.integers(0, 2, n), YES_NO)
@@ -88,19 +88,19 @@ def test_reports_are_in_units_of_the_question():
     assert not beyond.number.exact
 
 
-def test_unsuitable_analysis_of_private_number_is_rejected():
-    table = simulated(LAPLACE)
-    with raises(InputError, "fit.family_not_for_private_number"):
-        assemble(table, "hours ~ age", family="logit")
-    below = {**LAPLACE, "bounds": ["-5", "-1"]}
-    with raises(InputError, "fit.bounds_without_positive_numbers"):
-        assemble(table_of(table.public, [reported(below, np.full(8, -2.0))]), "hours ~ age", family="poisson")
-
-
-@pytest.mark.parametrize("formula", ["ever ~ age + I(hours**2)", "ever ~ age + (hours | age)"])
-def test_private_number_as_predictor_is_rejected(formula):
-    with raises(InputError, "formula.private_number_predictor", "hours"):
-        assemble(simulated(LAPLACE), formula)
+@pytest.mark.parametrize(
+    ("bounds", "formula", "family", "code"),
+    [
+        ([0, 12], "hours ~ age", "logit", "fit.family_not_for_private_number"),
+        ([-5, -1], "hours ~ age", "poisson", "fit.bounds_without_positive_numbers"),
+        ([0, 12], "ever ~ age + I(hours**2)", None, ("formula.private_number_predictor", "hours")),
+        ([0, 12], "ever ~ age + (hours | age)", None, ("formula.private_number_predictor", "hours")),
+    ],
+)
+def test_unsuitable_analysis_of_private_number_is_rejected(bounds, formula, family, code):
+    table = simulated({**LAPLACE, "bounds": [*map(str, bounds)]})
+    with raises(InputError, code):
+        assemble(table, formula, family=family)
 
 
 @pytest.mark.slow
