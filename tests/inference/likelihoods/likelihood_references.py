@@ -9,27 +9,10 @@ def derivative(function, step=1e-2):
     return sum(w * (function(i * step) - function(-i * step)) for i, w in enumerate(weights, 1)) / step
 
 
-def gradient(function, at):
-    def along(axis):
-        return derivative(lambda t: float(function(at + t * axis)))
-
-    return np.array([along(axis) for axis in np.eye(len(at))])
-
-
 def svec(matrices):
     """Upper triangles, off-diagonal entries times sqrt 2."""
     i, j = np.triu_indices(matrices.shape[-1])
     return matrices[..., i, j] * np.where(i == j, 1.0, np.sqrt(2.0))
-
-
-def unit_matrices(p):
-    """The symmetric matrices whose svec vectors are the unit vectors, (p (p + 1) / 2, p, p)."""
-    i, j = np.triu_indices(p)
-    units = np.zeros((len(i), p, p))
-    size = np.where(i == j, 1.0, np.sqrt(0.5))
-    units[np.arange(len(i)), i, j] = size
-    units[np.arange(len(i)), j, i] = size
-    return units
 
 
 def logistic_moments(coefficients, intercept, mean, covariance):
