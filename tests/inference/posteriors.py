@@ -34,9 +34,9 @@ def made(question="colour", names=("p[<b>red</b>]", "p[blue/green]"), findings=(
 
 
 def learnt(study, question, names, prior_sd=1.0):
-    random, shape = np.random.default_rng(4), SHAPE
-    draws = {name: random.normal(0.3, 0.02, shape) for name in names}
+    random = np.random.default_rng(4)
+    draws = {name: random.normal(0.3, 0.02, SHAPE) for name in names}
     before = {name: random.normal(0.3, prior_sd, 1000) for name in names}
-    found = diagnose(draws, np.zeros(shape, bool), informativeness(draws, before))
+    found = diagnose(draws, np.zeros(SHAPE, bool), informativeness(draws, before))
     model, sds = study.question(question).model.name, dict.fromkeys(names, prior_sd)
     return Posterior(question, model, 500, draws, sds, *found, study.digest, 0, prior_draws=before)

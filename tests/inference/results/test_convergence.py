@@ -11,8 +11,8 @@ from inference.results.prior_notes import disagreements, informativeness, leanin
 from inference.results.verdict import NOT_USABLE, USABLE, Verdict
 
 
-def ar(coefficient, chains=4, draws=300, seed=0):
-    noise = np.random.default_rng(seed).normal(size=(chains, draws))
+def ar(coefficient, chains=4, draws=300):
+    noise = np.random.default_rng(0).normal(size=(chains, draws))
     for t in range(1, draws):
         noise[:, t] += coefficient * noise[:, t - 1]
     return noise

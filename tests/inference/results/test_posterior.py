@@ -136,10 +136,9 @@ def test_fit_is_a_table_with_sentences_to_quote():
     assert "<table" in fit._repr_html_()
 
 
-def quantity_of(study, seed=0, centre=0.4):
+def quantity_of(study, seed=0):
     """A fit's draws of a share; equal seeds give correlated draws."""
-    white = np.random.default_rng(seed).normal(size=(4, 1000))
-    draws = centre + 0.03 * white
+    draws = np.random.default_rng(seed).normal(0.4, 0.03, (4, 1000))
     return Quantity("p", f"p of {study}", draws, fits=(draws,), studies=frozenset({study}))
 
 
