@@ -1,9 +1,9 @@
 """What a golden fit is of: a study and its reports, how it is fitted, and what its posterior should be."""
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from ldp_client import mechanisms_of
 from ldp_client.answering import perturb_answers
 from schemas import Report, Study
 from tests import studies
-from tests.inference.golden.reference import Target, Values
 from tests.statistics import seeded
 
 # Of each chain: four of them tell a mean to 0.03 sd, and an sd to 2 %. Chains that do not mix draw on.
@@ -34,13 +33,8 @@ class Collected(NamedTuple):
         return [report.payloads[question] for report in self.reports]
 
 
-@dataclass(frozen=True)
-class Case:
-    """data: what is fitted. draws: of its posterior by this code. target: the posterior that it should be."""
-
-    data: Callable[[], Any]
-    draws: Callable[[Any], dict[str, Values]]
-    target: Callable[[Any], Target]
+# Functions: what is fitted, draws of its posterior by this code, and the posterior that it should be.
+Case = namedtuple("Case", "data draws target")
 
 
 def collected(name, questions, people, **fields):

@@ -1,15 +1,13 @@
 """Golden fits of choices: a report is a set of choices, likelier for each choice within."""
 
-from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections import Counter, namedtuple
 
 import numpy as np
 from scipy import special, stats
 
 from tests import studies
 from tests.inference.golden.case import Case, approximated, collected, fitted, stated
-from tests.inference.golden.reference import Points, Target, Values
+from tests.inference.golden.reference import Target
 
 # Of many people a noise scale that is 3 % off moves the posterior by more than fits may be off.
 FEW, PEOPLE, MANY = 20, 2_000, 40_000
@@ -64,13 +62,8 @@ def chances_of(payloads, mechanism, choices):
     return np.column_stack([weights, list(sets.values())])
 
 
-class Law(NamedTuple):
-    """Shares of answers: their parameters, P(answer) (points, choices), log prior, and what is compared."""
-
-    space: Mapping[str, str]
-    shares: Callable[[Points], Values]
-    log_prior: Callable[[Points], Values]
-    quantities: Callable[[Points], Points] = dict
+# Shares of answers: their parameters, P(answer) (points, choices), log prior, and what is compared.
+Law = namedtuple("Law", "space shares log_prior quantities", defaults=(dict,))
 
 
 def named(points):
