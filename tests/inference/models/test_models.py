@@ -41,28 +41,19 @@ def is_finite(models):
     return all(np.isfinite(np.ravel(leaf)).all() for leaf in jax.tree.leaves(found))
 
 
-def extreme_summaries(study):
-    """No report, one report, everybody at one bound, and statistics that no real data could have."""
-    question = study.questions[0]
-    size = len(Summary.empty(study).questions[question.id].values)
-    yield QuestionSummary(0, np.zeros(size, dtype=np.int64))
-    for place in (0, size // 2, size - 1):
-        for n in (1, 10**9):
-            values = np.zeros(size, dtype=np.int64)
-            values[place] = n
-            yield QuestionSummary(n, values)
-    if question.ask == "record":
-        # Indefinite, negative, and of one person only.
-        for n, value in ((1000, -(10**11)), (1000, 10**11), (1, -(10**11))):
-            yield QuestionSummary(n, np.full(size, value))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", ["0.05", "20"])
 @pytest.mark.parametrize("template", studies.ALL, ids=lambda template: template["id"])
 def test_odd_summaries_have_finite_density_and_gradient(template, epsilon):
-    study = Study(studies.document(studies.with_epsilon(template, epsilon)))
-    assert is_finite([model_for(study.questions[0], summary) for summary in extreme_summaries(study)])
+    """No report, one report, everybody at one bound, and statistics that no real data could have."""
+    (question,) = (study := Study(studies.document(studies.with_epsilon(template, epsilon)))).questions
+    size = len(Summary.empty(study).questions[question.id].values)
+    odd = [(0, np.zeros(size, dtype=np.int64))]
+    odd += [(n, n * (np.arange(size) == at)) for at in (0, size // 2, size - 1) for n in (1, 10**9)]
+    if question.ask == "record":
+        # Indefinite, negative, and of one person only.
+        odd += [(n, np.full(size, value)) for n, value in ((1000, -(10**11)), (1000, 10**11), (1, -(10**11)))]
+    assert is_finite([model_for(question, QuestionSummary(n, values)) for n, values in odd])
 
 
 LINE = np.linspace(0.1, 0.9, 400)
