@@ -1,17 +1,25 @@
-"""Public fields: which documents have them, which values reports may have, and what people are told."""
+"""Parts of a study beside its questions: how its reports are sent, and the public fields that they have."""
+
+import json
+from base64 import b64encode
+from pathlib import Path
 
 import pytest
 
+from ldp_client.documents.channel import SPKI_HEAD
 from ldp_client.documents.errors import AnswerError, StudyError
+from ldp_client.explain import describe
 from schemas import Study
 from tests import studies
 from tests.kit.errors import raises
-from tests.schemas.channels import channel
+from tests.schemas.channels import channel, spki, tokens
 
+GOLDEN = Path(__file__).parents[1] / "golden"
 REGION = {"id": "region", "choices": ["north", "south"]}
 AGE = {"id": "age", "bounds": ["18", "99"], "step": "1"}
 OFFSET = {"id": "offset", "bounds": ["-0.75", "1.50"], "step": "25e-2"}
 STRATUM = {**REGION, "id": "stratum", "source": "ticket"}
+STATED = {**REGION, "source": "ticket"}
 VALUES = {"region": "north", "age": "42", "stratum": "south"}
 
 
@@ -105,3 +113,80 @@ def test_report_must_have_exactly_the_listed_public_values(values, wrong):
     # A ticket adds its values, and no others.
     found = study.wrong_public(values, invited=True)
     assert (found and found[0]) == (None if wrong == "stratum" else wrong)
+
+
+def sent_by(stated, **more):
+    return Study(studies.document(studies.YES_NO, channel=stated, **more))
+
+
+def test_channel_fields_are_read_from_the_document():
+    strata = tokens({"region": "north"}, {"region": "south"}, issuer="https://issuer.example:8443/a/")
+    study = sent_by(channel(tickets=strata), public=[STATED], languages=["en", "de"])
+    read = study.channel
+    assert (read.hours, read.tickets.issuer) == (24, "https://issuer.example:8443/a")
+    assert read.tickets.name == "issuer.example:8443"
+    assert [key.public["region"] for key in read.tickets.keys] == ["north", "south"]
+    assert read.tickets.keys[1].modulus == b"\x80" + b"\x02" * 254 + b"\x01"
+    assert study.shown_in("en").channel is read
+    alone = sent_by({"batches": {"hours": 24}})
+    assert (alone.channel.hours, alone.channel.tickets) == (24, None)
+    assert any("window of 24 hours" in line for line in describe(alone))
+
+
+def test_the_keys_of_the_rfcs_are_token_keys():
+    for name, field in (("rfc9577_header", "token-key-0"), ("rfc9578_public", "pkS")):
+        for vector in json.loads((GOLDEN / "rfc" / f"{name}.json").read_text()):
+            key = b64encode(bytes.fromhex(vector[field])).decode()
+            stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+            assert sent_by(channel(tickets=stated)).channel.tickets.keys[0].spki.hex() == vector[field]
+
+
+WRONG_KEYS = {
+    "even": spki(last=2),
+    "short": spki(length=255),
+    "top bit missing": spki(first=0x7F),
+    "an even exponent": spki(tail=bytes.fromhex("0203010002")),
+    "SHA-256": spki(head=SPKI_HEAD.replace(bytes.fromhex("040202"), bytes.fromhex("040201"))),
+    "cut": spki()[:-8],
+    "no base64": "?" + spki()[1:],
+}
+
+
+@pytest.mark.parametrize("key", WRONG_KEYS.values(), ids=WRONG_KEYS)
+def test_invalid_token_key_is_rejected(key):
+    stated = {"issuer": "https://issuer.example", "keys": [{"key": key}]}
+    with raises(StudyError, "study.invalid", field="channel.tickets.keys[0].key"):
+        sent_by(channel(tickets=stated))
+
+
+NORTH, SOUTH = {"region": "north"}, {"region": "south"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "field", "says"),
+    [
+        ({"tickets": tokens()}, "channel.batches", "missing"),
+        ({**channel(), "oblivious": {}}, "channel.oblivious", "unknown field"),
+        ({**channel(), "batches": {"hours": 169}}, "channel.batches.hours", "from 1 to 168"),
+        (channel(tickets={"issuer": "https://a.example", "keys": []}), "channel.tickets.keys", "1 to 64"),
+        (channel(tickets={**tokens(), "keys": tokens()["keys"] * 2}), "channel.tickets.keys[1].key", "twice"),
+        (channel(tickets=tokens(NORTH)), "channel.tickets.keys[0].public.region", "no public field"),
+        (channel(tickets=tokens(issuer="issuer.example")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="https://Issuer.example")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="https://a@b.example")), "channel.tickets.issuer", "https://host"),
+        (channel(tickets=tokens(issuer="https://a.example/?x")), "channel.tickets.issuer", "https://host"),
+        ((), "channel.tickets.keys[0].public.region", "missing"),
+        ((NORTH, NORTH), "channel.tickets.keys[1].public", "differ"),
+        ((NORTH, {"region": "east"}), "channel.tickets.keys[1].public.region", "values"),
+        ((NORTH, {**SOUTH, "age": "1"}), "channel.tickets.keys[1].public.age", "no public field"),
+    ],
+)
+def test_a_wrong_channel_is_named(stated, field, says):
+    """A tuple is the strata of a study that needs a key for each."""
+    fields = {}
+    if isinstance(stated, tuple):
+        stated, fields = channel(tickets=tokens(*stated)), {"public": [STATED]}
+    with pytest.raises(StudyError) as caught:
+        sent_by(stated, **fields)
+    assert caught.value.field == field
+    assert says in caught.value.problem
