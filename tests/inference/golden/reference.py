@@ -1,15 +1,12 @@
 """Posteriors without the code under test: on a grid or by importance sampling, of a written-out density."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections import namedtuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
 Values = NDArray[np.float64]
-# Of each parameter its values at many points, (points,) or (points, entries).
-Points = Mapping[str, Values]
 
 # Degrees of freedom of the proposal, whose tails are then heavier than those of the posteriors here.
 FREEDOM = 6
@@ -20,20 +17,10 @@ LARGEST_EDGE = 1e-5
 FEWEST_EFFECTIVE = 8_000
 
 
-@dataclass(frozen=True)
-class Target:
-    """A posterior.
-
-    space: {parameter: its support}, a key of WIDTHS.
-    log_density: prior and likelihood at points. quantities: what is compared, by default all parameters.
-    start: where the search begins, by default at the middle of each support.
-    """
-
-    space: Mapping[str, str]
-    log_density: Callable[[Points], Values]
-    quantities: Callable[[Points], Points] = dict
-    start: Mapping[str, float] = field(default_factory=dict)
-
+# A posterior. space: {parameter: its support}, a key of WIDTHS. log_density: prior and likelihood at many
+# points, {parameter: its values, (points,) or (points, entries)}. quantities: what is compared, by default
+# all parameters. start: where the search begins, by default at the middle of each support.
+Target = namedtuple("Target", "space log_density quantities start", defaults=(dict, {}))
 
 # How many free numbers a support takes: three shares of a simplex, or two numbers in order, take two.
 WIDTHS = {"real": 1, "positive": 1, "share": 1, "simplex": 2, "ordered": 2}
