@@ -45,9 +45,8 @@ def channel_of(issuer, *public, hours=24):
     return {"batches": {"hours": hours}, "tickets": {"issuer": issuer, "keys": listed}}
 
 
-def study_of(issuer, *questions, hours=24, **fields):
-    asked = questions or (studies.YES_NO,)
-    return Study(studies.document(*asked, channel=channel_of(issuer, hours=hours), **fields))
+def study_of(issuer, question=studies.YES_NO, **fields):
+    return Study(studies.document(question, channel=channel_of(issuer), **fields))
 
 
 def token_of(study, place=0, nonce=None):
