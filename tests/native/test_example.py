@@ -208,7 +208,6 @@ def run_on_board(folder, sources, name):
 
 @pytest.mark.slow
 def test_vectors_pass_on_a_cortex_m3(tmp_path):
-    need("arm")
     text, count = vectors_in_c()
     source = tmp_path / "vectors.c"
     source.write_text(text)
