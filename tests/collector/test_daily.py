@@ -158,8 +158,7 @@ def test_withdrawals_work_with_doubtful_clock(habits, study):
 @pytest.mark.attack(12)
 def test_day_with_an_open_reader_is_not_done(make_harness, study):
     """A backup reads while the upkeep runs: the old rows stay, so that the day must not count as done."""
-    harness = make_harness(lock_timeout=0.3)
-    harness.publish(study)
+    harness = make_harness(lock_timeout=0.3, published=[study])
     reports = [build_report(study) for _ in range(20)]
     assert {harness.put(report).status_code for report in reports} == {201}
     harness.day += timedelta(1)

@@ -46,8 +46,7 @@ def test_collectors_store_the_same_batches_in_any_order(make_harness, database_u
 
 
 def test_a_locked_database_is_503_and_recovers(make_harness, study):
-    habits, report = make_harness(lock_timeout=0.2), build_report(study)
-    assert habits.publish(study).status_code == 201
+    habits, report = make_harness(lock_timeout=0.2, published=[study]), build_report(study)
     with closing(sqlite3.connect(habits.path, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
         for response in (habits.put(report), habits.post([report.to_document()]), habits.close()):

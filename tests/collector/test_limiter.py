@@ -68,9 +68,8 @@ def test_cached_value_is_kept_in_proportion_to_its_cost(monkeypatch):
 @pytest.mark.attack(15)
 def test_one_study_cannot_use_up_anothers_rate(make_harness, study):
     """Send more reports than the rate to one study: they get 429, and another study takes its own."""
-    harness, other = make_harness(upload_rate=0.001), build_study(id="other")
-    for published in (study, other):
-        harness.publish(published)
+    other = build_study(id="other")
+    harness = make_harness(upload_rate=0.001, published=[study, other])
     assert harness.put(build_report(study)).status_code == 201
     response = harness.put(build_report(study))
     assert problem(response) == (429, "too-many-reports")

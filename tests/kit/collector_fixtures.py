@@ -30,10 +30,12 @@ def study():
 
 @pytest.fixture
 def make_harness(tmp_path):
+    """Make a collector with these settings, at which studies are published."""
     made = []
 
-    def make(name="collector.sqlite3", **settings):
+    def make(name="collector.sqlite3", published=(), **settings):
         made.append(Harness(settings.pop("database", f"sqlite:///{tmp_path / name}"), **settings))
+        assert {made[-1].publish(one).status_code for one in published} <= {201}
         return made[-1]
 
     yield make

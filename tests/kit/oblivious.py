@@ -80,8 +80,7 @@ def make_gateway(make_harness, keys, tmp_path, study):
     keys.save(tmp_path / "ohttp.keys")
 
     def make(**settings):
-        harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), **settings)
-        assert harness.publish(study).status_code == 201
+        harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), published=[study], **settings)
         return Gateway(harness, keys)
 
     return make

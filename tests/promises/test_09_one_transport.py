@@ -61,8 +61,8 @@ def world(make_harness, tmp_path, monkeypatch):
     """A collector, its relay, an issuer, a host that nobody named, and a study."""
     keys = GatewayKeys.generate()
     keys.save(tmp_path / "ohttp.keys")
-    harness, study = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys")), batched_study()
-    assert harness.publish(study).status_code == 201
+    study = batched_study()
+    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), published=[study])
 
     def hand_on(body):
         """Ask the collector in this process, by no socket."""

@@ -59,9 +59,7 @@ def check_storing(harness, study):
 @pytest.fixture
 def harness(watched, make_harness, study):  # noqa: ARG001
     """A collector with a study, whose connections are watched."""
-    made = make_harness()
-    assert made.publish(study).status_code == 201
-    return made
+    return make_harness(published=[study])
 
 
 def test_a_report_is_stored_once_and_flushed_before_its_receipt(harness, study):

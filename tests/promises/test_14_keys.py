@@ -146,10 +146,7 @@ def clocks(monkeypatch):
 @pytest.fixture
 def harness(make_harness):
     """Two studies at a collector that makes tickets."""
-    made = make_harness(ticket_key=TICKET_KEY)
-    for study in (build_study(), build_study(id="other")):
-        assert made.publish(study).status_code == 201
-    return made
+    return make_harness(ticket_key=TICKET_KEY, published=[build_study(), build_study(id="other")])
 
 
 def check_keys(harness, requests):

@@ -88,9 +88,7 @@ def post(harness, body, encoding):
 @pytest.fixture
 def harness(make_harness):
     """A collector of short bodies, with a study."""
-    made = make_harness(body_limit=LIMIT)
-    assert made.publish(build_study()).status_code == 201
-    return made
+    return make_harness(body_limit=LIMIT, published=[build_study()])
 
 
 def test_no_address_reads_too_long_body(harness):

@@ -14,9 +14,7 @@ REPORT = f"/v1/studies/habits/reports/{'0' * 32}"
 
 @pytest.fixture
 def listing(make_harness, study):
-    harness = make_harness("listing.sqlite3", cors_origins=(LISTED,))
-    assert harness.publish(study).status_code == 201
-    return harness
+    return make_harness("listing.sqlite3", cors_origins=(LISTED,), published=[study])
 
 
 @pytest.mark.parametrize(

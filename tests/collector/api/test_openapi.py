@@ -53,8 +53,7 @@ def test_generated_requests_get_documented_answers(make_harness, study, tmp_path
     from tests.kit.contract import run_cases
 
     GatewayKeys.generate().save(tmp_path / "ohttp.keys")
-    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"))
-    assert harness.publish(study).status_code == 201
+    harness = make_harness(ohttp_keys=str(tmp_path / "ohttp.keys"), published=[study])
     answered = run_cases(harness, [build_report(study) for _ in range(5)], 12)
     assert answered.total() >= 5 * 12
 

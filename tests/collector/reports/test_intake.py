@@ -224,8 +224,7 @@ def test_invented_ids_keep_no_withdrawal_out(make_harness, study, monkeypatch, c
     # Nothing is gained back while the requests are made.
     monkeypatch.setattr(context, "TokenBucket", lambda rate: TokenBucket(rate, lambda: 0.0))
     monkeypatch.setattr(context, "DELETION_RATE", 4.0)
-    harness = make_harness()
-    harness.publish(study)
+    harness = make_harness(published=[study])
     *mine, last = (build_report(study) for _ in range(41))
     harness.post([report.to_document() for report in (*mine, last)])
     statuses = []
