@@ -5,13 +5,13 @@ import os
 import pytest
 
 from tests.kit import collector_fixtures as fixtures
-from tests.kit import secure_sum
+from tests.kit import operators, secure_sum
 from tests.kit.collectors import TICKET_KEY, build_report
 
 log_everything, commands_know_the_day = fixtures.log_everything, fixtures.commands_know_the_day
 make_harness, study, start_server = fixtures.make_harness, fixtures.study, fixtures.start_server
 postgresql, make_postgresql = fixtures.postgresql, fixtures.make_postgresql
-network, hurried = secure_sum.network, secure_sum.hurried
+network, hurried, never_pause = secure_sum.network, secure_sum.hurried, operators.never_pause
 
 
 @pytest.fixture
@@ -39,9 +39,7 @@ def habits(empty, study):
 @pytest.fixture
 def inviting(make_harness, study):
     """A collector with the study `habits` and a ticket key."""
-    harness = make_harness(ticket_key=TICKET_KEY)
-    assert harness.publish(study).status_code == 201
-    return harness
+    return make_harness(ticket_key=TICKET_KEY, published=[study])
 
 
 @pytest.fixture
@@ -63,14 +61,10 @@ def database_url(request, tmp_path):
 @pytest.fixture
 def either(make_harness, database_url, study):
     """A collector on a database of each kind, with the study `habits` and a ticket key."""
-    harness = make_harness(database=database_url, lock_timeout=10, ticket_key=TICKET_KEY)
-    assert harness.publish(study).status_code == 201
-    return harness
+    return make_harness(database=database_url, lock_timeout=10, ticket_key=TICKET_KEY, published=[study])
 
 
 @pytest.fixture
 def elephant(make_harness, postgresql, study):
     """A collector on PostgreSQL, with the study `habits`."""
-    harness = make_harness(database=postgresql.new_database(), lock_timeout=10)
-    assert harness.publish(study).status_code == 201
-    return harness
+    return make_harness(database=postgresql.new_database(), lock_timeout=10, published=[study])

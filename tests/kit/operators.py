@@ -51,10 +51,11 @@ def lines(capsys):
     return capsys.readouterr().out.splitlines()
 
 
-def never_pause(patch):
+@pytest.fixture
+def never_pause(monkeypatch):
     """Have commands that failed try again at once."""
     clock = SimpleNamespace(monotonic=client.time.monotonic, sleep=lambda _seconds: None)
-    patch.setattr(client, "time", clock)
+    monkeypatch.setattr(client, "time", clock)
 
 
 @contextmanager

@@ -21,13 +21,9 @@ from schemas import Study
 from summaries import Summary
 from tests.kit.answers import problem
 from tests.kit.errors import raises
-from tests.kit.operators import never_pause
 from tests.kit.secure_sum import ANSWERS, FEWEST, MOST, TOKEN, close_study, delete_at
 
-
-@pytest.fixture(autouse=True)
-def impatient(monkeypatch):
-    never_pause(monkeypatch)
+pytestmark = pytest.mark.usefixtures("never_pause")
 
 
 def close(network):

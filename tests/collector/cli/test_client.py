@@ -13,7 +13,7 @@ from ldpkit.cli import client, exporting, main
 from ldpkit.cli.client import Client
 from ldpkit.cli.exporting import fetch_reports, fetch_summary
 from tests.kit.errors import raises
-from tests.kit.operators import URL, never_pause
+from tests.kit.operators import URL
 from tests.kit.serving import STALLS
 from tests.ldp_client import devices
 from tests.ldp_client.devices import STUDY
@@ -41,12 +41,12 @@ def test_clients_refuse_to_send_keys_over_http(monkeypatch):
 
 
 @pytest.mark.attack(15)
+@pytest.mark.usefixtures("never_pause")
 @pytest.mark.parametrize(("command", "stall"), [("export", "silent"), ("summary", "dripping body")])
 def test_stalling_server_does_not_hold_operator_command(monkeypatch, command, stall, stalling_server):
     """A server is silent or sends a byte now and then, to hold up an operator's command."""
     monkeypatch.setattr(client, "SILENCE_SECONDS", 0.3)
     monkeypatch.setattr(exporting, "SUMMARY_SECONDS", 0.3)
-    never_pause(monkeypatch)
     code = "server.unavailable" if command == "export" else "server.no_whole_answer"
     url = stalling_server(*STALLS[stall])
     with raises(TransferError, code):

@@ -18,12 +18,9 @@ from summaries.decoding import Decoding
 from tests import studies
 from tests.kit.collectors import TOKEN, build_study
 from tests.kit.errors import raises
-from tests.kit.operators import never_pause, run_export
+from tests.kit.operators import run_export
 
-
-@pytest.fixture(autouse=True)
-def _no_waiting(monkeypatch):
-    never_pause(monkeypatch)
+pytestmark = pytest.mark.usefixtures("never_pause")
 
 
 def cutting(app, sizes):

@@ -20,14 +20,15 @@ from schemas import Study
 from summaries import summarize_dataset
 from summaries.progress import Step
 from tests import studies
+from tests.kit import operators
 from tests.kit.collectors import REPOSITORY
 from tests.kit.commands import check, exit_code, leaves, parsed
 from tests.kit.errors import raises
-from tests.kit.operators import never_pause
 from tests.summaries.engines_data import STUDY as DATASET
 
 LEAVES = dict(leaves())
 STUDY = Study(studies.document(studies.YES_NO))
+never_pause = operators.never_pause
 
 
 def test_study_check_states_true_epsilon_owner_and_missing_fields(tmp_path, capsys):
@@ -56,6 +57,7 @@ def test_study_check_prints_the_priors_that_devices_ignore(capsys):
     assert "prior" not in "\n".join(describe(Study.from_json(path.read_bytes())))
 
 
+@pytest.mark.usefixtures("never_pause")
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
@@ -72,7 +74,6 @@ def test_wrong_call_prints_one_line_and_sets_the_exit_code(
     tmp_path, monkeypatch, capsys, arguments, code, says
 ):
     monkeypatch.chdir(tmp_path)
-    never_pause(monkeypatch)
     monkeypatch.setenv("LDPKIT_TOKEN", "key")
     assert exit_code(arguments) == code
     error = capsys.readouterr().err
