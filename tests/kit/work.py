@@ -1,4 +1,4 @@
-"""How much a block of code does: it is the same on a slow machine and on a busy one."""
+"""How much a block of code does, on any machine, without finalizers of other tests' garbage."""
 
 import cProfile
 import gc
@@ -9,11 +9,7 @@ from types import SimpleNamespace
 
 @contextmanager
 def counted():
-    """Count the calls that this thread makes in the block; yield a function that returns how many have ended.
-
-    Calls are of functions in Python and in C; each step of a generator is one. Garbage of other tests waits,
-    because its finalizers would count.
-    """
+    """Count the calls of this thread, in Python and C; yield a function that returns how many have ended."""
     profile = cProfile.Profile()
     gc.disable()
     profile.enable()
@@ -28,6 +24,7 @@ def counted():
 def instructions():
     """Count the Python instructions that this thread executes in the block."""
     clock, before = SimpleNamespace(count=0), sys.gettrace()
+    gc.disable()
 
     def trace(frame, event, _argument):
         frame.f_trace_opcodes = True
@@ -39,3 +36,4 @@ def instructions():
         yield clock
     finally:
         sys.settrace(before)
+        gc.enable()
