@@ -111,6 +111,7 @@ RUNS = {
             },
         ),
     ),
+    "published_survey": (Run("", "log-likelihood, 60 people", reads=True),),
     "sampled_products": (Run("--repetitions 1 --people 2000"),),
     "secure_sum": (Run("--d 10 --clients 100", "one seed node"),),
     "shuffling": (Run("--people 1000"),),
@@ -197,3 +198,9 @@ def make_tables(folder: Path) -> None:
     write("kosarak_5_25_item_counts", {"item": np.arange(8), "count": 800 // np.arange(1, 9)})
     heat, vacuum, noise = random.normal(size=(3, 100))
     write("power_plant", {"AT": heat, "V": vacuum, "PE": heat - vacuum + noise})
+    (folder / "rr").mkdir()
+    names = ("age", "asset.index", "married", "education", "female")
+    people = {f"cov.{name}": random.integers(18, 60, 60) for name in names}
+    pd.DataFrame({"rr.q1": random.integers(0, 2, 60), **people}).to_csv(
+        folder / "rr" / "nigeria.csv", index=False
+    )

@@ -1,9 +1,7 @@
 """Analyses from table to posterior: published peaks, draws, files, and fits that are refused or partial."""
 
 import json
-import os
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,12 +10,11 @@ from scipy.special import logit
 from inference.analyses.analysing import analyse_table, model_of
 from inference.analyses.peaks import peak_of
 from inference.analyses.program import assemble
-from inference.analyses.survey import load_survey
 from inference.results.saving import save_posteriors
 from inference.results.verdict import CARE
 from ldp_client.documents.errors import InputError
 from summaries.progress import Step
-from tests.inference.analyses.simulated import MATRIX, design, forced, with_design
+from tests.inference.analyses.simulated import forced, with_design
 from tests.kit.errors import raises
 
 pytestmark = pytest.mark.slow
@@ -109,19 +106,3 @@ def test_peak_matches_published_estimates(arms, wanted, sds, log_likelihood):
     parts = [{"rows": {"arm": arm}, **ARMS[arm][0]} for arm in arms]
     formula = "q ~ 1" if "cheaters" in arms else "q ~ x"
     has_peak(with_design({"matrices": parts}, counts), formula, wanted, sds, log_likelihood)
-
-
-FOLDER = Path(os.environ.get("LDPKIT_DATA", Path(__file__).parents[4] / "shared" / "golden"))
-NIGERIA = FOLDER / "rr" / "nigeria.csv"
-COLUMNS = "cov.asset.index + cov.married + I(cov.age/10) + I((cov.age/10)**2) + cov.education + cov.female"
-
-
-@pytest.mark.skipif(not NIGERIA.exists(), reason="the survey's data are not here")
-def test_nigeria_survey_matches_published_estimates(tmp_path):
-    """The mode, the log-likelihood and the sds from the observed information, as published."""
-    (tmp_path / "d.json").write_text(design(**{"rr.q1": {"matrix": MATRIX, "reports": ["0", "1"]}}))
-    formula = f"rr.q1 ~ {COLUMNS}"
-    table, _ = load_survey(str(NIGERIA), str(tmp_path / "d.json"), formula, drop=True)
-    wanted = [-0.34017, 0.07896, -0.26743, -0.35283, 0.04099, -0.00691, -0.55439]
-    sds = [0.49292, 0.04042, 0.24137, 0.26368, 0.02713, 0.04466, 0.16268]
-    has_peak(table, formula, wanted, sds, -1540.11785)
