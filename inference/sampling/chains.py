@@ -56,12 +56,11 @@ class State(NamedTuple):
 class Moved(NamedTuple):
     """The transitions of one chain.
 
-    vectors: (length, d). diverging, gradients, potentials, energies: (length,).
+    vectors: (length, d). diverging, potentials, energies: (length,).
     """
 
     vectors: Any
     diverging: Any
-    gradients: Any
     potentials: Any
     energies: Any
 
@@ -176,7 +175,7 @@ class Chains:
             averaging = jax.tree.map(lambda new, old: jnp.where(adapt, new, old), adapted, state.averaging)
             log_step = jnp.where(adapt, adapted[0], state.log_step)
             place = (tree.z_proposal, tree.z_proposal_pe, tree.z_proposal_grad)
-            did = (tree.diverging, tree.num_proposals, tree.z_proposal_pe, tree.z_proposal_energy)
+            did = (tree.diverging, tree.z_proposal_pe, tree.z_proposal_energy)
             return State(*place, key, log_step, averaging), Moved(tree.z_proposal, *did)
 
         return jax.lax.scan(transition, state, length=self.length)
