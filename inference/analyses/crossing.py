@@ -55,7 +55,8 @@ def cross_table(
     """Estimate the shares of all combinations of private answers, overall or by a public column.
 
     A priori each question's shares are uniform, and log odds ratios are normal around 0. priors: of shares
-    that the channels leave open, by name. Raises InputError for columns that cannot be crossed.
+    that the channels leave open, by name. Raises InputError for columns that cannot be crossed, and for
+    priors of other parameters.
     """
     check_options(seed, draws, chains, method)
     crossing = crossing_of(table, names, by, priors)
@@ -99,7 +100,9 @@ def crossing_of(
     if by is not None:
         known_column(by, list(map(str, table.public.columns)), "--by: ")
     table = table.only([by] if by else [], names)
-    found = Crossing(table, by, OpenShares([*table.private.values()], Given(priors)))
+    given = Given(priors)
+    found = Crossing(table, by, OpenShares([*table.private.values()], given))
+    given.refuse_others()
     many = len(found.levels[1]) * int(np.prod(found.law.sizes))
     if many > MOST_SHARES:
         raise InputError(

@@ -80,7 +80,7 @@ class Given:
         """Raise InputError for a prior of a parameter that the analysis does not have."""
         unknown = [name for name in self._priors if name not in self._asked]
         if unknown:
-            known = ", ".join(dict.fromkeys(self._asked))
+            known = ", ".join(dict.fromkeys(self._asked)) or "none"
             raise InputError(
                 f"there is no parameter {unknown[0]!r} for a prior: there are {known}",
                 code="prior.unknown_parameter",

@@ -87,6 +87,8 @@ def test_columns_that_cannot_be_crossed_are_rejected():
             crossing_of(table, names)
     with raises(InputError, "table.unknown_column"):
         crossing_of(table, ["ever", "job"], "job")
+    with raises(InputError, "prior.unknown_parameter"):
+        crossing_of(table, ["ever", "job"], priors={"ever": {"distribution": "beta", "a": 1, "b": 1}})
 
 
 @pytest.mark.slow
