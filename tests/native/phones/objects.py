@@ -9,6 +9,8 @@ from conformance.native import CORE, FLAGS
 from tests.kit.programs import output_of
 from tests.native.phones.compilers import zig
 
+pytestmark = pytest.mark.slow
+
 HEADERS = Path(__file__).parent / "headers"
 JAVA = Path(shutil.which("java") or "/").resolve().parents[1] / "include"
 # ELF, Mach-O of 64 bits, and WebAssembly.

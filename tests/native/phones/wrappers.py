@@ -15,6 +15,8 @@ from tests.kit.collectors import Server
 from tests.native.phones.compilers import kotlin, kotlin_library, swift_root
 from tests.native.phones.vectors import write_vectors
 
+pytestmark = pytest.mark.slow
+
 HERE = Path(__file__).parent
 EXAMPLE = CORE.parent / "examples" / "native"
 STUDY = EXAMPLE / "study.json"
