@@ -1,6 +1,6 @@
 """Read "ldpkit.design/1": how reports in each private column of a survey depend on the true answer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -191,6 +191,11 @@ class ColumnDesign:
                 )
         return ()
 
+    def weight_names(self) -> set[str]:
+        """Return the names of unknown weights, and of the parameters that they have."""
+        weights = [one for part in self.parts for one in part.channel.weights.values()]
+        return {name for one in weights for name in (one.name, *one.names)}
+
     def in_words(self) -> list[str]:
         """Return the design as readable lines, with its matrix if that has no unknown weights."""
         lines = []
@@ -217,6 +222,13 @@ class Design:
     def grouping(self) -> list[str]:
         """Return the columns by which rows have their matrices."""
         return sorted({name for column in self.columns for part in column.parts for name in part.rows})
+
+    def priors_of(self, columns: Collection[str]) -> Any:
+        """Return the stated priors without those of the unknown weights of other columns."""
+        others = {name for one in self.columns if one.name not in columns for name in one.weight_names()}
+        if not isinstance(self.priors, Mapping):
+            return self.priors
+        return {name: prior for name, prior in self.priors.items() if name not in others}
 
     def in_words(self) -> list[str]:
         """Return the expanded design as readable lines."""

@@ -97,7 +97,7 @@ def survey(
     interval, tell = interval_of(level), progress()
     with new_folder(Path(out)) as folder:
         table, title, design = read_source(given, [*crossed, *population.columns()])
-        priors = None if design is None else design.priors
+        priors = None if design is None else design.priors_of(table.private)
         made = made_by("survey", words_of_call(given, sampling, level))
         earlier = earlier_result(check, made)
         # 3. Fit, and write the folder.

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from inference.analyses.design_file import DesignError, read_design
+from inference.analyses.design_file import Design, DesignError, read_design
 from inference.analyses.survey import survey_of
 from tests.inference.analyses.simulated import MATRIX, design
 from tests.kit.errors import raises
@@ -129,6 +129,12 @@ def test_known_mixture_equals_its_sum_of_matrices():
     outer = {"mixture": {"a": inner, "b": NAMED}, "weights": half}
     (matrix,) = column(**LABELS, **outer).parts[0].channel.chances[:, 0]
     assert matrix[0, 0] == pytest.approx(7 / 8)
+
+
+def test_priors_of_columns_that_are_not_read_are_left_out():
+    columns = read_design(design(a={**NAMED, "denial": "unknown"}, b={**NAMED, "denial": "unknown"})).columns
+    priors = {"a_denial": {}, "b_denial": {}, "Intercept": {}}
+    assert set(Design(columns, priors, "").priors_of(["b"])) == {"b_denial", "Intercept"}
 
 
 def test_design_in_words_shows_its_matrix_and_unknown_shares():
