@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from itertools import combinations_with_replacement
 from math import comb, factorial
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from ldp_client.core.integers import ceil_div
@@ -117,14 +118,9 @@ def power_distance(radius: int, features: int, intercept: bool) -> int:
 
 
 def _exponents(features: int, order: int) -> int:
-    """Σ α! over all products of this order: by how many features a product has, and how often each."""
-    shapes = {3: ((3,), (2, 1), (1, 1, 1)), 4: ((4,), (3, 1), (2, 2), (2, 1, 1), (1, 1, 1, 1))}[order]
-    total = 0
-    for shape in shapes:
-        arrangements, value = factorial(len(shape)), 1
-        for times in set(shape):
-            arrangements //= factorial(shape.count(times))
-        for times in shape:
-            value *= factorial(times)
-        total += comb(features, len(shape)) * arrangements * value
-    return total
+    """Return Σ α! over all products of this order: the coefficient of t^order in (Σ k! t^k)^features."""
+    factorials = [factorial(power) for power in range(order + 1)]
+    sums = [1] + [0] * order
+    for _ in range(features):
+        sums = [sum(map(mul, factorials, sums[power::-1])) for power in range(order + 1)]
+    return sums[order]
