@@ -3,6 +3,7 @@
 A mechanism's law is computed from its integers, exactly or rounded towards less privacy.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from math import ceil, floor, prod
@@ -113,25 +114,17 @@ def compose(laws: Sequence[Law]) -> Law:
     """
     if len(laws) == 1:
         return laws[0]
-    if not all(law.is_composable for law in laws):
-        return any_law(_growth(laws))
-    whole = Law(Fraction(1), [(Fraction(1), Fraction(1), Fraction(1))], is_composable=True)
+    growth = prod((law.growth for law in laws), start=Fraction(1))
+    masses = {(Fraction(1), Fraction(1)): Fraction(1)}
     for law in laws:
-        if len(whole.kinds) * len(law.kinds) > MOST_KINDS:
-            return any_law(_growth(laws))
-        merged: dict[tuple[Fraction, Fraction], Fraction] = {}
-        for one, other, mass in whole.kinds:
+        if not law.is_composable or len(masses) * len(law.kinds) > MOST_KINDS:
+            return any_law(growth)
+        merged: defaultdict[tuple[Fraction, Fraction], Fraction] = defaultdict(Fraction)
+        for (one, other), mass in masses.items():
             for a, b, weight in law.kinds:
-                pair = (one * a, other * b)
-                merged[pair] = merged.get(pair, Fraction(0)) + mass * weight
-        kinds = [(*pair, mass) for pair, mass in merged.items()]
-        whole = Law(whole.growth * law.growth, kinds, is_composable=True)
-    return whole
-
-
-def _growth(laws: Sequence[Law]) -> Fraction:
-    """Return the joint growth of several independent laws: their product."""
-    return prod((law.growth for law in laws), start=Fraction(1))
+                merged[one * a, other * b] += mass * weight
+        masses = merged
+    return Law(growth, [(*pair, mass) for pair, mass in masses.items()], is_composable=True)
 
 
 def mixture(laws: Sequence[Law]) -> Law:
