@@ -18,6 +18,10 @@ SIMPLE = (
     *("randomized_response", "oue", "sue", "subset_selection", "olh", "hadamard"),
     *("laplace", "gaussian", "gaussian_record", "gaussian_statistics", "sampled_products"),
 )
+# The members that are attributes of the mechanism, under the same names.
+MEMBERS = ("levels", "threshold", "choices", "width", "radius", "weight", "diagonal", "off_diagonal", "signs")
+# The attribute that a choice mechanism draws by: `size` in the core.
+SIZES = ("size", "hashes", "blocks")
 MEMOIZED = {"randomized_response": "LDP_MEMOIZED_RESPONSE", "sue": "LDP_MEMOIZED_SUE"}
 
 
@@ -41,18 +45,22 @@ def question_table(question: Question) -> dict[str, Any]:
         "payload_size": mechanism.payload_size,
         "refusal": int(question.refusal),
     }
+    # A memoized mechanism draws its permanent answer by the integers of its first stage.
+    sampler = mechanism.first if name == "memoized" else mechanism
+    table |= {member: getattr(sampler, member, 0) for member in MEMBERS}
     if question.ask == "number":
         assert question.bounds is not None
         low, high = question.bounds
         table["fields"] = [{"id": question.id, "low": float(low), "high": float(high)}]
-        table["levels"] = mechanism.levels
-        table["threshold"] = mechanism.threshold if question.refusal else 0
     elif question.ask == "record":
         table["fields"] = [_field(field) for field in question.fields]
-        table |= _products(mechanism) if name == "sampled_products" else _gaussians(mechanism)
+        table |= _products(mechanism) if name == "sampled_products" else _normals(mechanism)
     else:
         table["fields"] = [{"id": question.id, "choices": len(question.choices)}]
-        table |= _choices(mechanism)
+        table["again"] = getattr(mechanism, "again", 0)
+        table["size"] = next((getattr(sampler, size) for size in SIZES if hasattr(sampler, size)), 0)
+    if name == "subset_selection":
+        table["work_words"] = _words(4 * (mechanism.choices - 1 + mechanism.size))
     if question.repeats:
         table["memory"] = _memory_of(question, table)
     if table.get("unit", 0) >= LARGEST_UNIT or table.get("off_diagonal", 0) >> 64:
@@ -75,35 +83,13 @@ def _field(field: Field) -> dict[str, Any]:
     }
 
 
-def _choices(mechanism: Any) -> dict[str, Any]:
-    memoized = mechanism.name == "memoized"
-    first = mechanism.first if memoized else mechanism
-    table = {
-        "choices": mechanism.choices,
-        "threshold": first.threshold,
-        "again": mechanism.again if memoized else 0,
-        "size": getattr(first, "size", 0) or getattr(first, "hashes", 0) or getattr(first, "blocks", 0),
-        "width": getattr(first, "width", 0),
-    }
-    if mechanism.name == "subset_selection":
-        table["work_words"] = _words(4 * (mechanism.choices - 1 + mechanism.size))
-    return table
-
-
-def _gaussians(mechanism: Any) -> dict[str, Any]:
-    """Return the members of a perturbed record or of Gaussian statistics."""
+def _normals(mechanism: Any) -> dict[str, Any]:
+    """Return the units and the working memory of a perturbed record or of Gaussian statistics."""
     statistics = mechanism.name == "gaussian_statistics"
     draws = len(mechanism.coordinates) if statistics else mechanism.payload_size // 4
-    return {
-        "unit": mechanism.units[0],
-        "response_unit": mechanism.units[1],
-        "radius": mechanism.radius,
-        "weight": mechanism.weight if statistics else 0,
-        "diagonal": mechanism.diagonal if statistics else 0,
-        "off_diagonal": mechanism.off_diagonal if statistics else 0,
-        "threshold": mechanism.threshold if mechanism.binary and not statistics else 0,
-        "work_words": len(mechanism.features) + 2 + _words(12 * draws),
-    }
+    unit, response_unit = mechanism.units
+    work_words = len(mechanism.features) + 2 + _words(12 * draws)
+    return {"unit": unit, "response_unit": response_unit, "work_words": work_words}
 
 
 def _products(mechanism: Any) -> dict[str, Any]:
@@ -119,8 +105,6 @@ def _products(mechanism: Any) -> dict[str, Any]:
         "products": [mechanism.coordinates[product] for block in mechanism.blocks for product in block],
         "ends": list(accumulate(mechanism.weights)),
         "blocks": len(mechanism.blocks),
-        "signs": mechanism.signs,
-        "threshold": mechanism.threshold,
     }
 
 
